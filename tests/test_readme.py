@@ -125,7 +125,7 @@ def test_commands(tmp_path):
         path = tmp_path / "tiny" / f"{recipe}.toml"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f'base = "{recipe}"\n{TINY}{sizes}', encoding="utf-8")
-    (tmp_path / "docs").symlink_to(ROOT / "docs")
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     run("tripwright train tiny/nano/quickstart.toml --out runs/quickstart", tmp_path)
     for section in SECTIONS:
         for line in commands(section):
@@ -134,7 +134,7 @@ def test_commands(tmp_path):
 
 
 def test_commands_on_the_real_tables(tmp_path, travelplanner, serve):
-    (plan, *_) = (ROOT / "docs" / "examples" / "plans.jsonl").read_text().splitlines()
+    (plan, *_) = (ROOT / "examples" / "plans.jsonl").read_text().splitlines()
     text = f"<answer>{json.dumps(json.loads(plan)['plan'])}</answer>"
     answer = {"message": {"role": "assistant", "content": text}}
     body = json.dumps({"choices": [{"index": 0, "finish_reason": "stop", **answer}]}).encode()

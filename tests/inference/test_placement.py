@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 from tripwright.cli.main import main
 from tripwright.domains import dialect_named
 from tripwright.errors import UserError
-from tripwright.evals.choose import choose_policy
+from tripwright.evals.evaluate import choose_policy
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.local import LocalPolicy, Sampling, load_model
 from tripwright.inference.models import device_named
@@ -84,12 +84,12 @@ def test_a_model_is_loaded_on_the_device(folder):
 def test_run_and_serve_hand_them_on(folder, capsys):
     pytest.importorskip("fastapi")
     settings = PolicySettings(model=str(folder), dtype="bfloat16", device="cpu")
-    choice = choose_policy("local", settings, dialect_named("compact"))
+    choice = choose_policy(settings, dialect_named("compact"))
     assert choice.policy.model.dtype == torch.bfloat16 and choice.decoding["dtype"] == "bfloat16"
     with pytest.raises(UserError, match="No device 'cuda:7' here"):
-        choose_policy("local", replace(settings, device="cuda:7"), dialect_named("compact"))
+        choose_policy(replace(settings, device="cuda:7"), dialect_named("compact"))
     with pytest.raises(UserError, match="Unknown dtype 'int4'"):
-        choose_policy("local", replace(settings, dtype="int4"), dialect_named("compact"))
+        choose_policy(replace(settings, dtype="int4"), dialect_named("compact"))
     assert main(["serve", "--model", str(folder), "--device", "cuda:7", "--port", "0"]) == 2
     assert "No device 'cuda:7' here" in capsys.readouterr().err
 

@@ -6,7 +6,7 @@ import pytest
 
 from tripwright.domains import dialect_named, face_named
 from tripwright.errors import UserError
-from tripwright.evals.choose import choose_policy
+from tripwright.evals.evaluate import choose_policy
 from tripwright.llm.client import ChatEndpoint, Fault
 from tripwright.llm.endpoint import shown_url
 from tripwright.policies.settings import PolicySettings
@@ -36,7 +36,7 @@ def test_user_and_password_are_left_out_and_nothing_else(url, shown):
 
 def test_a_run_card_does_not_hold_them():
     chosen = choose_policy(
-        "endpoint", PolicySettings(model="m", base_url=f"{DEAD}/v1"), dialect_named("planner_r1")
+        PolicySettings(model="m", base_url=f"{DEAD}/v1"), dialect_named("planner_r1")
     )
     assert chosen.identity["base_url"] == f"{SHOWN}/v1"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from tripwright.agent.chat import EstimatedTokens
 from tripwright.domains import dialect_named
 from tripwright.errors import UserError
-from tripwright.evals.choose import choose_policy
+from tripwright.evals.evaluate import choose_policy
 from tripwright.policies.settings import PRESETS, Decoding, PolicySettings, decoding_of
 
 
@@ -60,12 +61,10 @@ def test_what_was_chosen_is_sent_and_said_on_the_card() -> None:
     settings = PolicySettings(
         "m", "http://x/v1", temperature=how.temperature, top_p=how.top_p, top_k=how.top_k
     )
-    chosen = choose_policy("endpoint", settings, dialect_named("planner_r1"))
+    chosen = choose_policy(settings, dialect_named("planner_r1"))
     assert chosen.decoding == {"temperature": 1.0, "top_p": 1.0, "max_tokens": 4096, "top_k": -1}
     assert chosen.identity["tokens_counted_by"] == EstimatedTokens().name
-    plain = choose_policy(
-        "endpoint", PolicySettings("m", "http://x/v1"), dialect_named("planner_r1")
-    )
+    plain = choose_policy(PolicySettings("m", "http://x/v1"), dialect_named("planner_r1"))
     assert "top_k" not in plain.decoding  # a card made before the setting existed still matches
 
 
@@ -81,7 +80,7 @@ def test_thinking_is_switched_off_as_the_server_knows_it_and_the_card_says_what_
     field: str | None, sent: dict[str, Any]
 ) -> None:
     settings = PolicySettings("m", "http://x/v1", thinking="off", thinking_field=field)
-    chosen = choose_policy("endpoint", settings, dialect_named("planner_r1"))
+    chosen = choose_policy(settings, dialect_named("planner_r1"))
     (name,) = sent
     assert chosen.decoding[name] == sent[name]
     assert chosen.policy._endpoint.extra_body == sent  # type: ignore[attr-defined]
@@ -104,7 +103,7 @@ def test_what_does_not_go_together_is_said(
         **({"model": "m", "base_url": "http://x/v1"} if policy == "endpoint" else {}), **settings
     )
     with pytest.raises(UserError, match=message):
-        choose_policy(policy, told, dialect_named("planner_r1"))
+        choose_policy(replace(told, name=policy), dialect_named("planner_r1"))
 
 
 def test_a_prompt_that_fills_its_limit_is_told_before_anything_is_asked(
@@ -114,7 +113,7 @@ def test_a_prompt_that_fills_its_limit_is_told_before_anything_is_asked(
     nano_tokenizer.save_pretrained(tmp_path)
     settings = PolicySettings("m", "http://x/v1", tokenizer=tmp_path)
     with pytest.raises(UserError, match=r"has [234],\d{3} tokens before any request .*are 2,268"):
-        choose_policy("endpoint", settings, dialect_named("planner_r1"))
-    assert choose_policy("endpoint", settings, dialect_named("compact")).identity[
-        "tokens_counted_by"
-    ] == str(tmp_path)
+        choose_policy(settings, dialect_named("planner_r1"))
+    assert choose_policy(settings, dialect_named("compact")).identity["tokens_counted_by"] == str(
+        tmp_path
+    )

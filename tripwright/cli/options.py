@@ -2,15 +2,15 @@
 
 A verb takes its settings as one object or a few; `command` shows Typer each of their fields as a
 parameter of its own, and builds the objects from what was given. A field is an option where it is
-made by `option` or `argument`, or where its annotation has one of Typer's; any other keeps its
-default. A parameter of the verb itself may be made so too.
+made by `option` or `argument` (or by `policies.settings.setting`), or where its annotation has one
+of Typer's; any other keeps its default. A parameter of the verb itself may be made so too.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
-from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, Field, field, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
@@ -65,23 +65,6 @@ def _field(default: Any, shown: Any) -> Any:
     return field(kw_only=True, metadata={"typer": shown}, **given)
 
 
-@dataclass(frozen=True)
-class PlaceFlags:
-    """What answers the tools: the fields of `domains.place.PlaceOptions`."""
-
-    world: Path | None = option(None, "World folder to travel in.")
-    services: Path | None = option(None, "Live tools: instead of --world, a TOML file of services.")
-    store: str | None = option(
-        None, "Live tools: keep their answers in this SQLite file or database."
-    )
-    snapshot: str | None = option(
-        None,
-        "With --store: the day they are kept under.",
-        show_default="that of the run to be continued, else today",
-    )
-    replay: bool = flag("--replay", "With --store: ask nobody; answers come from it alone.")
-
-
 def command(verb: Callable[..., Any]) -> Callable[..., Any]:
     """The verb as Typer is to see it: each field of its settings objects a parameter."""
     settings: dict[str, tuple[type[Any], list[str]]] = {}
@@ -113,7 +96,7 @@ def command(verb: Callable[..., Any]) -> Callable[..., Any]:
 def _parameters(kind: type[Any]) -> Iterator[inspect.Parameter]:
     hints = get_type_hints(kind, include_extras=True)
     for each in fields(kind):
-        if "typer" in each.metadata or hasattr(hints[each.name], "__metadata__"):
+        if each.metadata or hasattr(hints[each.name], "__metadata__"):
             yield _parameter(each.name, hints[each.name], each)
 
 
@@ -121,6 +104,9 @@ def _parameter(name: str, hint: Any, made: Field[Any]) -> inspect.Parameter:
     default = inspect.Parameter.empty if made.default is MISSING else made.default
     if "typer" in made.metadata:
         hint = Annotated[hint, made.metadata["typer"]]
+    elif "option" in made.metadata:
+        names, how = made.metadata["option"]
+        hint = Annotated[hint, typer.Option(*names, **how)]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
 
 

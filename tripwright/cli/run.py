@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import json
 import sys
-from contextlib import ExitStack
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
-from tripwright.cli.options import KEY_VARIABLE, Device, Dtype, Json, PlaceFlags, flag, option
+from tripwright.cli.options import Json, flag, option
 from tripwright.cli.table import rate_cells, table_lines
 from tripwright.domains import own_names
-from tripwright.errors import UserError, counted
-from tripwright.policies.settings import FIELDS, USUAL_FIELD
-
-if TYPE_CHECKING:
-    from tripwright.evals.run import Spending
+from tripwright.domains.place import PlaceOptions
+from tripwright.errors import counted
+from tripwright.policies.settings import PolicySettings
 
 
 @dataclass(frozen=True)
@@ -54,96 +52,10 @@ class RunFlags:
     quiet: bool = flag("--quiet", "No progress on stderr.")
 
 
-@dataclass(frozen=True)
-class PolicyFlags:
-    """The model that plays, and how it is asked: fields of `policies.settings.PolicySettings`."""
-
-    model: str | None = option(None, "endpoint: the model's name; local: a checkpoint folder.")
-    base_url: str | None = option(None, "endpoint: its URL, up to and including /v1.")
-    api_key_env: str = option(KEY_VARIABLE, "endpoint: environment variable with the key.")
-    seed: int = option(0, "Of the sampling of 'local', and of policies that draw.", min=0)
-    concurrency: int = option(8, "endpoint: episodes under way at once.", min=1)
-    rows: int = option(16, "local: episodes in a batch.", min=1)
-    device: Device = "auto"
-    dtype: Dtype = "auto"
-    timeout_s: float = option(
-        120.0,
-        "endpoint: seconds to wait for an answer, per attempt.",
-        "--timeout",
-        min=0.01,
-        max=86_400,
-    )
-    max_retries: int = option(
-        4,
-        "endpoint: further attempts at a request after a fault that may pass.",
-        "--retries",
-        min=0,
-    )
-    native_tools: bool = option(
-        True, "endpoint: tools as JSON functions, or described in the system prompt."
-    )
-    tokenizer: Path | None = option(
-        None,
-        "endpoint: folder of its tokenizer, to count the dialect's limits by.",
-        show_default="an estimate",
-    )
-    thinking: str | None = option(None, "endpoint: on or off.", show_default="as the server has it")
-    thinking_field: str | None = option(
-        None, f"endpoint: how --thinking is sent: {', '.join(FIELDS)}.", show_default=USUAL_FIELD
-    )
-    requests_per_second: float | None = option(
-        None, "endpoint: at most so many, retries included.", min=0.001
-    )
-    thoughts: str | None = option(
-        None, "expert-careful, expert-brief: none, short or long reasons."
-    )
-    extra_searches: int | None = option(
-        None, "The same: at most so many searches for a better plan than the first.", min=0
-    )
-    compared_cities: int | None = option(
-        None, "The same: cities beyond those asked for that are looked at first.", min=0
-    )
-
-
-@dataclass(frozen=True)
-class SamplingFlags:
-    """How tokens are chosen: a paper's way, or one by one."""
-
-    preset: str | None = option(
-        None, "endpoint, local: a paper's way to sample, such as star or planner_r1.", "--decoding"
-    )
-    temperature: float | None = option(None, "0 is greedy.", min=0, show_default="0")
-    top_p: float | None = option(None, "endpoint, local: nucleus sampling.", min=0, max=1)
-    top_k: int | None = option(
-        None,
-        "endpoint (where the server knows it), local: the k likeliest tokens; -1: all.",
-        min=-1,
-    )
-
-
-@dataclass(frozen=True)
-class CostFlags:
-    """What an endpoint's tokens cost, and may cost."""
-
-    price_in: float | None = option(None, "endpoint: USD per million prompt tokens.", min=0)
-    price_out: float | None = option(None, "endpoint: USD per million completion tokens.", min=0)
-    price_cached: float | None = option(
-        None,
-        "endpoint: USD per million prompt tokens from its cache.",
-        min=0,
-        show_default="as --price-in",
-    )
-    max_cost_usd: float | None = option(
-        None, "endpoint: stop before the next request when OUT has cost so much.", min=0
-    )
-
-
 def run(  # long: most of it is help
     settings: RunFlags,
-    place: PlaceFlags,
-    policy: PolicyFlags,
-    sampling: SamplingFlags,
-    cost: CostFlags,
+    place: PlaceOptions,
+    policy: PolicySettings,
     as_json: Json = False,
 ) -> None:
     """Run episodes with a policy: OUT/transcripts.jsonl, one line each, and OUT/score.json.
@@ -188,17 +100,30 @@ def run(  # long: most of it is help
         --dialect deeptravel --judging judge.toml --queries requests.jsonl --world worlds/nano \\
         --out runs/prose
     """
-    from tripwright.evals.run import Spending
-    from tripwright.llm.paid_calls import CostLimitReached, prices_of
+    from tripwright.evals.evaluate import evaluate
+    from tripwright.llm.paid_calls import CostLimitReached
+    from tripwright.tools.faults import Faults
 
-    prices = prices_of(cost.price_in, cost.price_out, cost.price_cached)
-    if prices is not None and (settings.policy != "endpoint" or policy.model is None):
-        raise UserError(
-            "Prices are of the tokens of --policy endpoint with a --model: leave them out."
-        )
-    spending = Spending(prices, cost.max_cost_usd, settings.rounds)
+    faults = None
+    if settings.faults is not None:
+        faults = Faults(probability=settings.faults, seed=settings.faults_seed)
     try:
-        score = _played(settings, place, policy, sampling, spending)
+        score = evaluate(
+            replace(policy, name=settings.policy),
+            settings.queries,
+            place,
+            settings.out,
+            dialect=settings.dialect,
+            rules=settings.rules,
+            judging=settings.judging,
+            samples=settings.samples,
+            count=settings.count,
+            rounds=settings.rounds,
+            empty_tools=settings.empty_tools,
+            server=settings.server,
+            faults=faults,
+            progress=not settings.quiet,
+        ).record
     except CostLimitReached as stop:
         print(f"tripwright: {stop}", file=sys.stderr)
         raise typer.Exit(1) from None
@@ -209,83 +134,7 @@ def run(  # long: most of it is help
         raise typer.Exit(1)
 
 
-def _played(  # long: what a run is made of, each on a line of its own
-    settings: RunFlags,
-    place_flags: PlaceFlags,
-    policy: PolicyFlags,
-    sampling: SamplingFlags,
-    spending: Spending,
-) -> dict[str, Any]:
-    """The requests and the place are looked at before the policy, which may be a model to load."""
-    from tripwright.domains import dialect_named, domain_of
-    from tripwright.domains.place import PlaceOptions
-    from tripwright.evals.choose import (
-        SAMPLING,
-        choose_policy,
-        open_tasks,
-        policy_names,
-        served_tools,
-        settled_rules,
-    )
-    from tripwright.evals.run import run as run_episodes
-    from tripwright.evals.run_card import run_card
-    from tripwright.llm.endpoint import shown_url
-    from tripwright.policies.settings import PolicySettings, decoding_of
-    from tripwright.tools.faults import Faults
-
-    name = settings.policy
-    if sampling.preset is not None and name in policy_names() and name not in SAMPLING:
-        raise UserError(f"Policy '{name}' samples no tokens: leave --decoding out.")
-    how = decoding_of(**vars(sampling))
-    dialect = dialect_named(settings.dialect)
-    domain = domain_of(dialect)
-    judging = domain.judge.read_settings(dialect, settings.judging) if settings.judging else None
-    rules = settled_rules(dialect, settings.rules, judging)
-    with ExitStack() as resources:
-        tasks, place = open_tasks(
-            settings.queries,
-            dialect,
-            PlaceOptions(**vars(place_flags)),
-            resources,
-            settings.samples,
-            settings.count,
-            settings.out,
-        )
-        tools = served_tools(settings.server, name, dialect, place, settings.empty_tools)
-        player = choose_policy(name, PolicySettings(**vars(policy), **vars(how)), dialect)
-        card = run_card(
-            player.identity,
-            player.decoding,
-            dialect,
-            rules,
-            settings.queries,
-            place.identity,
-            settings.samples,
-            settings.empty_tools,
-        )
-        card |= {"tools": shown_url(settings.server)} if settings.server else {}
-        card |= {"judging": judging.card()} if judging is not None else {}
-        card |= {"decoding_preset": sampling.preset} if sampling.preset else {}
-        judged = resources.enter_context(domain.judge.opened(judging, settings.out))
-        return run_episodes(
-            player.policy,
-            map(judged, tasks),
-            settings.out,
-            dialect,
-            player.chat,
-            rules,
-            settings.empty_tools,
-            card,
-            progress=not settings.quiet and name != "person",
-            faults=None
-            if settings.faults is None
-            else Faults(probability=settings.faults, seed=settings.faults_seed),
-            tools=tools,
-            spending=spending,
-        )
-
-
-def table(score: dict[str, Any], out: Path) -> str:
+def table(score: Mapping[str, Any], out: Path) -> str:
     from tripwright.evals.scoreboard import judged_by
 
     lines = [
@@ -312,7 +161,7 @@ def table(score: dict[str, Any], out: Path) -> str:
     )
 
 
-def _usage(usage: dict[str, Any]) -> str:
+def _usage(usage: Mapping[str, Any]) -> str:
     text, cost = counted(usage["requests"], "request"), usage["cost_usd"]
     if usage["prompt_tokens"] is None:
         text += f", of which the endpoint counted no tokens in {usage['uncounted_requests']:,}"
@@ -323,7 +172,7 @@ def _usage(usage: dict[str, Any]) -> str:
     return text if cost is None else f"{text}, ${cost:,.4f}"
 
 
-def _row(name: str, rate: dict[str, Any]) -> list[str]:
+def _row(name: str, rate: Mapping[str, Any]) -> list[str]:
     if "k" in rate or rate["value"] is None:
         return [name, *rate_cells(rate)]
     if name.startswith("pass"):  # pass@k, pass^k: shares of queries

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from tripwright.cli.options import Device, Dtype, PlaceFlags, argument, flag, option
+from tripwright.cli.options import Device, Dtype, argument, flag, option
 from tripwright.domains import own_names
+from tripwright.domains.place import PlaceOptions
 from tripwright.errors import UserError
 
 if TYPE_CHECKING:
-    from tripwright.domains.place import PlaceOptions
     from tripwright.server.tools_api import ServedTools
 
 
@@ -27,7 +27,7 @@ Port = Annotated[int, typer.Option(help="Port to listen on; 0 takes any free one
 
 
 def tools(
-    place: PlaceFlags,
+    place: PlaceOptions,
     on_fault: OnFault = option(
         "stop",
         "A service that does not answer: stop (status 503) or tell (an answer that says so).",
@@ -60,11 +60,10 @@ def tools(
       curl -d '{"expression": "2 * (89 + 120)"}' 'http://127.0.0.1:8321/tools/calculator?face=compact'
       curl http://127.0.0.1:8321/openapi.json
     """
-    from tripwright.domains.place import PlaceOptions
     from tripwright.server.serving import open_port, serve_app, url_of
     from tripwright.server.tools_api import make_app
 
-    open_tools, what, names = _served(PlaceOptions(**vars(place)), face, on_fault, workers)
+    open_tools, what, names = _served(place, face, on_fault, workers)
     face = face or names[0]
     with open_port(host, port) as listener:
         many = "1 worker" if workers == 1 else f"{workers} workers"
@@ -154,7 +153,7 @@ def serve(settings: TripServeFlags) -> None:
       tripwright serve --endpoint http://localhost:8001/v1 --model Qwen3-8B --dialect planner_r1
       tripwright serve --domain deeptravel --model runs/nano_errands/cold_start/model/sft \
         --dialect deeptravel_cards_compact
-      tripwright serve --services docs/examples/own_flights.toml
+      tripwright serve --services examples/own_flights.toml
       tripwright serve --runs runs
       TRIP_KEYS=secret1,secret2 tripwright serve --host 0.0.0.0 --key-env TRIP_KEYS
       curl -H 'Accept: text/event-stream' -d '{"values": {…}}' http://127.0.0.1:8000/v1/trips

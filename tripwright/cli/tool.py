@@ -7,13 +7,14 @@ import json
 
 import typer
 
-from tripwright.cli.options import PlaceFlags, argument, flag, option
+from tripwright.cli.options import argument, flag, option
 from tripwright.domains import own_names
+from tripwright.domains.place import PlaceOptions
 from tripwright.errors import UserError
 
 
 def tool(  # long: mostly examples, a line for each kind of face
-    place: PlaceFlags,
+    place: PlaceOptions,
     name: str | None = argument(
         "The tool as the face calls it, for instance search_flights.", default=None
     ),
@@ -55,7 +56,6 @@ def tool(  # long: mostly examples, a line for each kind of face
       tripwright tool SearchFlight '{"departure": "Houston", "destination": "Dallas", "date": "2022-03-07"}' --face star --world worlds/real
     """  # noqa: E501
     from tripwright.domains import domain_of_face, face_named
-    from tripwright.domains.place import PlaceOptions
     from tripwright.tools.toolbox import ToolHostDown
 
     schemas = face_named(face).schemas(
@@ -69,7 +69,7 @@ def tool(  # long: mostly examples, a line for each kind of face
         raise UserError(
             f"Which tool? The tools are {names}; 'tripwright tool --list' shows their arguments."
         )
-    with domain_of_face(face).open(PlaceOptions(**vars(place))) as opened:
+    with domain_of_face(face).open(place) as opened:
         box = opened.tools(face_named(face), page_rows)
         try:
             answer = box.call(name, arguments)

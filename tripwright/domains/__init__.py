@@ -51,6 +51,7 @@ def domains() -> Mapping[str, Domain]:
     """All of them by name, the house's own first. Raises UserError where a name of a domain, a
     dialect or a face comes twice."""
     registry = {module: import_module(module).DOMAIN for module in _modules()}
+    registry |= {f"load_domain('{name}')": domain for name, domain in _given.items()}
     owners = dict[tuple[str, str], str]()
     for module, domain in registry.items():
         here = f"'{domain.name}' ({module})"
@@ -66,6 +67,33 @@ def domains() -> Mapping[str, Domain]:
                     " or uninstall its package."
                 )
     return {domain.name: domain for domain in registry.values()}
+
+
+_given = dict[str, "Domain"]()  # to `load_domain`
+
+
+def load_domain(domain: str | Domain) -> Domain:
+    """A domain by its name: "travelplanner", "deeptravel", or one that an installed package brings.
+    A `Domain` of yours is known from then on in this process, by its own name and those of its
+    dialects; another one of the same name takes its place.
+
+        trips = tripwright.load_domain("travelplanner")
+        print(list(trips.baselines), [dialect.name for dialect in trips.dialects])
+
+    Raises UserError for an unknown name, and for a name that another domain has.
+    """
+    if isinstance(domain, str):
+        return domain_named(domain)
+    before = _given.get(domain.name)
+    _given[domain.name] = domain
+    domains.cache_clear()
+    try:
+        return domains()[domain.name]
+    except UserError:
+        _given.pop(domain.name)
+        _given.update({domain.name: before} if before is not None else {})
+        domains.cache_clear()
+        raise
 
 
 def verb_packages() -> Iterator[ModuleType]:
@@ -130,10 +158,18 @@ def domain_of_file(path: Path) -> Domain | None:
         record = read_json(first)
     except NotJson:
         return None
+    return domain_of_request(record)
+
+
+def domain_of_request(request: Any) -> Domain | None:
+    """Of a request, or of its record: the domain whose requests must have the most of its fields.
+    None where that is none, or two, whose reader says what is wrong with it."""
     found = dict[str, int]()
     for name, domain in domains().items():
+        if isinstance(request, domain.requests.kind):
+            return domain
         fields = domain.requests.fields
-        here = fields.intersection(record) if isinstance(record, dict) else ()
+        here = fields.intersection(request) if isinstance(request, Mapping) else ()
         if 2 * len(here) > len(fields):
             found[name] = len(here)
     best = [name for name, count in found.items() if count == max(found.values())]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, NotRequired, Protocol, TypedDict
 
 from pydantic import ValidationError
 
@@ -29,6 +29,7 @@ from tripwright.rewards.reward import Reward
 from tripwright.rewards.spec import dense, success
 from tripwright.tools.face import Face
 from tripwright.transcript import Transcript
+from tripwright.verdict import Verdict
 
 Json = Mapping[str, Any]
 
@@ -59,6 +60,31 @@ class Credit:
     fields: tuple[str, ...]
     # field of an evidence → what the answer calls it
     answer_fields: Mapping[str, str] = field(default_factory=dict)
+
+
+class Solved(TypedDict):
+    """What looking for a plan exactly came to: `status` is "optimal" (the proved cheapest),
+    "feasible", "infeasible" or "timeout", `plan` the plan as data, and `why` says why there is
+    none. `plans` are the cheapest ones, `explanation` and `changes` what conflicts and what would
+    help, where they were asked for."""
+
+    status: str
+    plan: list[dict[str, Any]] | None
+    cost_usd: float | None
+    seconds: float
+    why: str | None
+    plans: NotRequired[list[dict[str, Any]]]
+    explanation: NotRequired[dict[str, Any] | None]
+    changes: NotRequired[list[dict[str, Any]]]
+
+
+@dataclass(frozen=True)
+class Plans:
+    """Of a domain whose answers are plans as data: how one is judged without an episode, and how
+    one is found exactly (request, source; the cheapest, so many, and why there is none)."""
+
+    judge: Callable[[Any, Any, Any, str], Verdict]  # (request, plan, source, rules)
+    solve: Callable[[Any, Any, bool, int | None, bool], Solved]
 
 
 # kind of thing that an answer names or claims → (those that rest on nothing, all of them)
@@ -215,6 +241,7 @@ class Domain:
     rewards: Mapping[str, Reward] = field(default_factory=dict)
     judge: Judge = Judge()
     generator: Generator | None = None
+    plans: Plans | None = None
     report: ReportHooks = ReportHooks()
     credit: Credit | None = None
     live: str | None = None  # module that serves live tools over HTTP (cli/serve.py)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from tripwright.errors import UserError
+from tripwright.policies.settings import setting
 from tripwright.tools.face import Face
 from tripwright.tools.toolbox import ToolBox, Tools
 from tripwright.world.store import World
@@ -28,13 +29,24 @@ class ClosedWorld(Protocol):
 @dataclass(frozen=True)
 class PlaceOptions:
     """What is to answer the tools, as given: a world's folder or a file of live services; where
-    answers of services are kept, of which day, and whether only those count."""
+    answers of services are kept, of which day, and whether only those count. Options of the verbs
+    that call tools."""
 
-    world: Path | None = None
-    services: Path | None = None
-    store: str | None = None
-    snapshot: str | None = None
-    replay: bool = False
+    world: Path | None = setting(None, "World folder to travel in.")
+    services: Path | None = setting(
+        None, "Live tools: instead of --world, a TOML file of services."
+    )
+    store: str | None = setting(
+        None, "Live tools: keep their answers in this SQLite file or database."
+    )
+    snapshot: str | None = setting(
+        None,
+        "With --store: the day they are kept under.",
+        show_default="that of the run to be continued, else today",
+    )
+    replay: bool = setting(
+        False, "With --store: ask nobody; answers come from it alone.", "--replay"
+    )
 
     @property
     def live(self) -> bool:
@@ -57,6 +69,10 @@ class Place:
     where: str
     identity: dict[str, Any]
     figures: Callable[[], dict[str, int]] = dict
+
+    @classmethod
+    def of(cls, world: ClosedWorld) -> Place:
+        return cls(world, world.name, {"name": world.name, "content_hash": world.content_hash})
 
     def tools(self, face: Face, page_rows: int | None = None) -> Tools:
         return ToolBox(self.source, face, page_rows=page_rows)
@@ -87,5 +103,4 @@ def open_world(
             "Which world? Give its folder with --world DIR, as made by 'tripwright world build' or"
             " 'world import'."
         )
-    world = opened(options.world)
-    yield Place(world, world.name, {"name": world.name, "content_hash": world.content_hash})
+    yield Place.of(opened(options.world))

@@ -64,7 +64,7 @@ def run_card(
     decoding: Mapping[str, Any],
     dialect: Dialect,
     rules: str,
-    queries: Path,
+    queries: Path | Iterable[Any],
     place: Mapping[str, Any],
     samples: int = 1,
     emptied_tools: bool = False,
@@ -77,15 +77,22 @@ def run_card(
         "decoding": dict(decoding),
         "rules": rules,
         "dialect": dialect_entry(dialect),
-        "queries": {
-            "path": str(queries),
-            "sha256": hashlib.sha256(queries.read_bytes()).hexdigest(),
-        },
+        "queries": queries_entry(queries),
         "world": dict(place),
         "samples": samples,
         "emptied_tools": emptied_tools,
         **environment(dialect),
     }
+
+
+def queries_entry(queries: Path | Iterable[Any]) -> dict[str, str]:
+    """A file of requests, or requests, whose hash is that of the file that they would make."""
+    if isinstance(queries, Path):
+        entry, content = {"path": str(queries)}, queries.read_bytes()
+    else:
+        lines = (json.dumps(each.record()) + "\n" for each in queries)
+        entry, content = {}, "".join(lines).encode()
+    return {**entry, "sha256": hashlib.sha256(content).hexdigest()}
 
 
 def dialect_entry(dialect: Dialect) -> dict[str, Any]:

@@ -11,12 +11,13 @@ without)."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.errors import UserError
+from tripwright.llm.paid_calls import Prices, prices_of
 from tripwright.policies.base import Policy
 
 
@@ -88,40 +89,116 @@ def thinking_fields(thinking: str | None, field: str | None) -> dict[str, Any]:
 
 
 # what an endpoint can be told and nobody else, what models, and what players of a domain
-OF_ENDPOINTS = ("tokenizer", "thinking", "thinking_field")
+OF_ENDPOINTS = (
+    *("tokenizer", "thinking", "thinking_field"),
+    *("price_in", "price_out", "price_cached", "max_cost_usd"),
+)
 OF_MODELS = ("model", "base_url")
 OF_PLAYERS = ("thoughts", "extra_searches", "compared_cities")
 
 
+def setting(default: Any, help: str, *names: str, **how: Any) -> Any:
+    """A field that `tripwright run` has as an option; `names` and `how` are Typer's."""
+    return field(default=default, metadata={"option": (names, {"help": help, **how})})
+
+
 @dataclass(frozen=True)
 class PolicySettings:
-    """Everything that some policy can be told; what a policy has no use for must be left at
-    None."""
+    """A policy by its `name`, and everything that some policy can be told; what it has no use for
+    must be left at None. Without a name it is the endpoint at `base_url`, or else the local
+    `model`.
 
-    model: str | None = None
-    base_url: str | None = None
-    api_key_env: str = "OPENAI_API_KEY"  # endpoint: the variable that holds its key
-    temperature: float = 0.0
-    top_p: float | None = None
-    top_k: int | None = None  # an endpoint must know it: it is no parameter of OpenAI's
-    # Of local, of the sights of greedy-search, and of the wording and the order of cities of the
-    # experts that decide from answers. An endpoint given one seed would answer every sample of a
-    # query alike.
-    seed: int = 0
-    concurrency: int = 8  # endpoint: requests in flight
-    rows: int = 16  # local: episodes in a batch
-    device: str = "auto"  # local: one of inference.models.device_named
-    dtype: str = "auto"  # local: number format of the weights, one of inference.models.PRECISIONS
-    native_tools: bool = True
-    tokenizer: Path | None = None  # endpoint: whose tokens the dialect's limits are counted in
-    thinking: str | None = None  # endpoint: "on", "off", or as the server has it
-    thinking_field: str | None = None
-    timeout_s: float = 120.0
-    max_retries: int = 4
-    requests_per_second: float | None = None  # endpoint
-    thoughts: str | None = None  # this and the next two: players that decide from answers
-    extra_searches: int | None = None
-    compared_cities: int | None = None
+        PolicySettings(model="Qwen/Qwen3-8B", base_url="http://localhost:8000/v1", preset="star")
+        PolicySettings(name="expert-careful", thoughts="long")
+    """
+
+    model: str | None = setting(None, "endpoint: the model's name; local: a checkpoint folder.")
+    base_url: str | None = setting(None, "endpoint: its URL, up to and including /v1.")
+    api_key_env: str = setting("OPENAI_API_KEY", "endpoint: environment variable with the key.")
+    # An endpoint given one seed would answer every sample of a query alike.
+    seed: int = setting(0, "Of the sampling of 'local', and of policies that draw.", min=0)
+    concurrency: int = setting(8, "endpoint: episodes under way at once.", min=1)
+    rows: int = setting(16, "local: episodes in a batch.", min=1)
+    device: str = setting(
+        "auto", "local: where the model is: cpu, cuda, cuda:1 …; auto: a GPU if any."
+    )
+    dtype: str = setting(
+        "auto",
+        "local: number format of its weights: bfloat16, float16, float32; auto: the fastest.",
+    )
+    timeout_s: float = setting(
+        120.0,
+        "endpoint: seconds to wait for an answer, per attempt.",
+        "--timeout",
+        min=0.01,
+        max=86_400,
+    )
+    max_retries: int = setting(
+        4,
+        "endpoint: further attempts at a request after a fault that may pass.",
+        "--retries",
+        min=0,
+    )
+    native_tools: bool = setting(
+        True, "endpoint: tools as JSON functions, or described in the system prompt."
+    )
+    tokenizer: Path | None = setting(
+        None,
+        "endpoint: folder of its tokenizer, to count the dialect's limits by.",
+        show_default="an estimate",
+    )
+    thinking: str | None = setting(
+        None, "endpoint: on or off.", show_default="as the server has it"
+    )
+    thinking_field: str | None = setting(
+        None, f"endpoint: how --thinking is sent: {', '.join(FIELDS)}.", show_default=USUAL_FIELD
+    )
+    requests_per_second: float | None = setting(
+        None, "endpoint: at most so many, retries included.", min=0.001
+    )
+    thoughts: str | None = setting(
+        None, "expert-careful, expert-brief: none, short or long reasons."
+    )
+    extra_searches: int | None = setting(
+        None, "The same: at most so many searches for a better plan than the first.", min=0
+    )
+    compared_cities: int | None = setting(
+        None, "The same: cities beyond those asked for that are looked at first.", min=0
+    )
+    preset: str | None = setting(
+        None, "endpoint, local: a paper's way to sample, such as star or planner_r1.", "--decoding"
+    )
+    temperature: float | None = setting(None, "0 is greedy.", min=0, show_default="0")
+    top_p: float | None = setting(None, "endpoint, local: nucleus sampling.", min=0, max=1)
+    top_k: int | None = setting(
+        None,
+        "endpoint (where the server knows it), local: the k likeliest tokens; -1: all.",
+        min=-1,
+    )
+    price_in: float | None = setting(None, "endpoint: USD per million prompt tokens.", min=0)
+    price_out: float | None = setting(None, "endpoint: USD per million completion tokens.", min=0)
+    price_cached: float | None = setting(
+        None,
+        "endpoint: USD per million prompt tokens from its cache.",
+        min=0,
+        show_default="as --price-in",
+    )
+    max_cost_usd: float | None = setting(
+        None, "endpoint: stop before the next request when OUT has cost so much.", min=0
+    )
+    name: str = ""
+
+    @property
+    def policy(self) -> str:
+        return self.name or ("endpoint" if self.base_url else "local")
+
+    @property
+    def decoding(self) -> Decoding:
+        return decoding_of(self.preset, self.temperature, self.top_p, self.top_k)
+
+    @property
+    def prices(self) -> Prices | None:
+        return prices_of(self.price_in, self.price_out, self.price_cached)
 
     def refuse(self, policy: str, options: Iterable[str], others: str) -> None:
         """Raises UserError where `policy` was given one of the options, which only `others`

@@ -45,7 +45,7 @@ from tripwright.domains.domain import Domain
 from tripwright.domains.place import Place, PlaceOptions
 from tripwright.episode import Episode, closed, open_session
 from tripwright.errors import NotJson, UserError, read_json
-from tripwright.evals.choose import choose_policy
+from tripwright.evals.evaluate import choose_policy
 from tripwright.llm.client import ChatEndpoint, Completion
 from tripwright.policies.base import Policy
 from tripwright.policies.settings import PolicySettings
@@ -376,7 +376,6 @@ def _planners(settings: TripServer, domain: Domain) -> dict[str, Planner]:
     planners = dict[str, Planner]()
     if settings.model is not None:
         dialect = by_name[settings.dialect or domain.desk.dialect]
-        kind = "endpoint" if settings.endpoint else "local"
         told = PolicySettings(
             model=settings.model,
             base_url=settings.endpoint,
@@ -384,12 +383,12 @@ def _planners(settings: TripServer, domain: Domain) -> dict[str, Planner]:
             device=settings.device,
             dtype=settings.dtype,
         )
-        choice = choose_policy(kind, told, dialect)
+        choice = choose_policy(told, dialect)
         label = f"The model {Path(settings.model).name}"
-        alone = kind == "local"
+        alone = told.policy == "local"
         planners["model"] = Planner(label, lambda: choice.policy, dialect, choice.chat, alone)
     dialect = by_name[domain.desk.dialect]
     for name, label in domain.desk.planners.items():
-        make = partial(choose_policy, name, PolicySettings(), dialect)
+        make = partial(choose_policy, name, dialect)
         planners[name] = Planner(label, lambda make=make: make().policy, dialect)  # type: ignore[misc]
     return planners

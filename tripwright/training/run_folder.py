@@ -44,7 +44,7 @@ from tripwright.errors import UserError
 from tripwright.files import Journal, json_object, whole_folder, write_atomically
 from tripwright.inference.models import save_model
 from tripwright.progress import StatusLine
-from tripwright.runs import METRICS, RECIPE, STAGES, WARNINGS, rewind_metrics
+from tripwright.runs import METRICS, RECIPE, STAGES, WARNINGS, logged_steps, rewind_metrics
 from tripwright.training.algorithms import ALGORITHMS
 from tripwright.training.checkpoint import (
     FORMAT,
@@ -169,6 +169,11 @@ class RunFolder:
             self._settle_recipe()
         torch.set_num_threads(recipe.threads)
         keep_freed_memory()
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """What was logged of each step (docs/training-metrics.md)."""
+        return logged_steps(self.metrics)[0]
 
     @staticmethod
     def trained(folder: str | Path) -> bool:

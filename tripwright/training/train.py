@@ -59,7 +59,11 @@ def train(
     until: Literal["sft", "rl"] = "rl",
 ) -> RunFolder:
     """Takes the recipe's stages up to `until`, in order, and writes the report; the run folder,
-    with its `folder` and its `model(until)`. Stopped at any moment, the same call goes on.
+    with its `folder`, its `model(until)` and its `rows` of metrics. Stopped at any moment, the same
+    call goes on.
+
+        run = tripwright.train("nano/quickstart", "runs/mine", ["sft.steps=300", "grpo.steps=8"])
+        print(run.rows[-1]["reward_mean"], run.model("rl"))
 
     `recipe` is a TOML file or a name of 'tripwright recipes', `changes` are settings that go over
     it ("grpo.clip.high=0.28"), and `out` is the run folder (None: runs/RECIPE). TRL as the engine

@@ -436,6 +436,18 @@ def build_tables(scale: str, seed: int) -> WorldTables:
     )
 
 
+def load_world(where: str | Path, seed: int | None = None) -> World:
+    """The world in a folder, as `tripwright world build` and `world import` make it. With a seed:
+    a generated one of the scale `where` ("nano", "small", "official"), in memory, the same for the
+    same seed.
+
+        world = tripwright.load_world("nano", seed=7)
+
+    Raises UserError where the folder holds no world, and for an unknown scale.
+    """
+    return World.open(where) if seed is None else generated_world(str(where), seed)
+
+
 def build_world(folder: str | Path, scale: str, seed: int, report: Report | None = None) -> World:
     """Writes the world to a folder; see `write_world` for atomicity."""
     check_target(Path(folder))

@@ -22,7 +22,7 @@ from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.domains.travelplanner.task import TripTask
 from tripwright.episode import play
 from tripwright.errors import UserError
-from tripwright.evals.choose import choose_policy
+from tripwright.evals.evaluate import choose_policy
 from tripwright.policies.settings import PolicySettings
 from tripwright.tools.faults import Faults
 from tripwright.world.generator import build_tables
@@ -266,10 +266,10 @@ def test_recorded_plans_of_the_greedy_search_are_the_same_but_for_the_random_sig
 
 
 def test_by_name_and_where_it_cannot_play() -> None:
-    chosen = choose_policy("greedy-search", PolicySettings(seed=3), dialect_named("star"))
+    chosen = choose_policy(PolicySettings(name="greedy-search", seed=3), dialect_named("star"))
     assert chosen.identity == {"kind": "greedy-search"} and chosen.decoding == {"seed": 3}
     with pytest.raises(UserError, match="'greedy-search' knows nothing of dialect 'deeptravel'"):
-        choose_policy("greedy-search", PolicySettings(), dialect_named("deeptravel"))
+        choose_policy("greedy-search", dialect_named("deeptravel"))
 
 
 def test_the_answer_is_row_p3s_json() -> None:

@@ -62,12 +62,12 @@ from inspect_ai.tool import ToolCall, ToolInfo, ToolParams
 from tripwright.agent.chat import EstimatedTokens
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.session import Session, Turn
-from tripwright.domains import dialect_named
+from tripwright.domains import domain_of
 from tripwright.domains.place import PlaceOptions
 from tripwright.episode import Task as Trip
 from tripwright.episode import close_session, open_session
 from tripwright.errors import UserError
-from tripwright.evals.choose import open_tasks, settled_rules
+from tripwright.evals.evaluate import open_tasks, read_requests, settled_rules
 from tripwright.evals.outcome import Outcome
 from tripwright.evals.run_card import run_card
 from tripwright.evals.scoreboard import score_records
@@ -410,13 +410,14 @@ def trips(
 ) -> Task:
     """Trip requests for Inspect's model to plan with tools, judged as `tripwright run` judges them.
     The parameters are that command's options."""
-    spoken = dialect_named(dialect)
+    spoken, asked = read_requests(queries, dialect)
     judged_by = settled_rules(spoken, rules)
     folder, file = (Path(each) if each else None for each in (world, services))
     opened = ExitStack()
     atexit.register(opened.close)
     options = PlaceOptions(folder, file, store, snapshot, replay)
-    tasks, place = open_tasks(Path(queries), spoken, options, opened)
+    place = opened.enter_context(domain_of(spoken).open(options))
+    tasks = open_tasks(asked, place, spoken, path=Path(queries))
     identity = {"kind": "inspect"}
     card = run_card(identity, {}, spoken, judged_by, Path(queries), place.identity, samples)
     return Task(

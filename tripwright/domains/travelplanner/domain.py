@@ -10,7 +10,15 @@ from pathlib import Path
 from typing import Any, cast
 
 from tripwright.agent.dialect import Dialect
-from tripwright.domains.domain import Credit, Domain, Generator, Player, ReportHooks, Requests
+from tripwright.domains.domain import (
+    Credit,
+    Domain,
+    Generator,
+    Plans,
+    Player,
+    ReportHooks,
+    Requests,
+)
 from tripwright.domains.judging import Judge, Judged, JudgingModel
 from tripwright.domains.place import Place
 from tripwright.domains.travelplanner import written_work
@@ -29,6 +37,7 @@ from tripwright.domains.travelplanner.expert.turns import (
 from tripwright.domains.travelplanner.oracle.options import FORBIDDEN_BY_RULE, ROOM_TYPES
 from tripwright.domains.travelplanner.plan.formatter import Formatter, FormatterSettings
 from tripwright.domains.travelplanner.plan_view import plan_page
+from tripwright.domains.travelplanner.planning import judge_plan, solve_query
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.query import Query, iter_queries, why_outside
 from tripwright.domains.travelplanner.rewards import REWARDS
@@ -147,6 +156,7 @@ DOMAIN = Domain(
         refusal=_reads_no_words,
         figures=_figures,
     ),
+    plans=Plans(judge_plan, solve_query),
     credit=Credit(places_of, LOOKS_AT, FIELDS, answer_fields={"current_city": "city"}),
     generator=Generator(
         world=generated_world,

@@ -1,5 +1,5 @@
-"""Plans by the exact planner for the desk, the verbs and the trip server: a request solved, and a
-new plan that keeps what it can of an old one."""
+"""Plans as data, for the desk, the verbs and the trip server: one judged, one found by the exact
+planner, and a new one that keeps what it can of an old one."""
 
 from __future__ import annotations
 
@@ -11,18 +11,22 @@ from typing import Any
 
 from tripwright.agent.session import Session
 from tripwright.domains.desk import Replan
+from tripwright.domains.domain import Solved
 from tripwright.domains.place import Place
 from tripwright.domains.travelplanner.expert.direct import expert_solution, expert_turns
-from tripwright.domains.travelplanner.oracle.explanation import usd
+from tripwright.domains.travelplanner.oracle.explanation import explain, repairs, usd
 from tripwright.domains.travelplanner.oracle.planner import k_best, plan_days, solve
 from tripwright.domains.travelplanner.plan.parse import parse_answer, parse_days
 from tripwright.domains.travelplanner.plan.plan import to_official
 from tripwright.domains.travelplanner.query import Query
-from tripwright.domains.travelplanner.rules.evaluate import judge
+from tripwright.domains.travelplanner.rules.evaluate import check_rules, judge
+from tripwright.domains.travelplanner.rules.facts import applicable_hard
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
+from tripwright.domains.travelplanner.scoring.lines import official_plan
 from tripwright.domains.wording import listed
 from tripwright.errors import counted
 from tripwright.policies.base import ScriptedPolicy, say
+from tripwright.verdict import Verdict
 from tripwright.world.store import World
 
 Days = list[dict[str, Any]]  # in Planner-R1's schema
@@ -30,27 +34,50 @@ TRIED = 24  # cheapest plans that the old one is fitted into
 
 
 def solve_query(
-    query: Query, world: World, cheapest: bool = False, k: int | None = None
-) -> dict[str, Any]:
+    query: Query,
+    world: World,
+    cheapest: bool = False,
+    k: int | None = None,
+    why: bool = False,
+) -> Solved:
     """One object of `solve --json`, less its line number. `k`: adds `plans`, the k cheapest within
-    the budget or as many as exist."""
+    the budget or as many as exist. `why`: adds what conflicts where there is no plan, and the
+    single changes after which there is one."""
     started = time.monotonic()
     solution = solve(query, world) if cheapest or k else expert_solution(query, world)
-    plan, cost_usd, why = None, None, solution.why
+    plan, cost_usd, reason = None, None, solution.why
     if solution.cost_usd is not None and solution.cost_usd > query.budget:
         cheapest_plan = f"the cheapest plan costs ${solution.cost_usd:,.2f}"
-        why = f"{cheapest_plan}, the budget is {usd(query.budget)}."
+        reason = f"{cheapest_plan}, the budget is {usd(query.budget)}."
     elif solution.cost_usd is not None:
         plan, cost_usd = _official(plan_days(query, solution), world), solution.cost_usd
-    status = "infeasible" if plan is None else "feasible" if solution.comfortable else "optimal"
-    result: dict[str, Any] = {"status": status, "plan": plan, "cost_usd": cost_usd}
+    solved = Solved(
+        status="infeasible" if plan is None else "feasible" if solution.comfortable else "optimal",
+        plan=plan,
+        cost_usd=cost_usd,
+        seconds=0,
+        why=reason,
+    )
     if k:
-        result["plans"] = [
+        solved["plans"] = [
             {"cost_usd": each.cost_usd, "plan": _official(plan_days(query, each), world)}
             for each in k_best(query, world, k)
             if each.cost_usd is not None and each.cost_usd <= query.budget
         ]
-    return {**result, "seconds": round(time.monotonic() - started, 4), "why": why}
+    solved["seconds"] = round(time.monotonic() - started, 4)
+    if why:
+        explanation = explain(query, world) if plan is None else None
+        solved["explanation"] = explanation.record() if explanation else None
+        changes = repairs(query, world) if explanation else []
+        solved["changes"] = [each.record() for each in changes]
+    return solved
+
+
+def judge_plan(query: Query, plan: list[Any] | None, world: World, rules: str) -> Verdict:
+    """The verdict of a plan in the official format or in Planner-R1's schema."""
+    official, problem = official_plan(plan, city_lookup(world))
+    verdict = judge(query, official, world, check_rules(rules))
+    return verdict.in_groups(applicable_hard(query), problem or (None if official else "no plan"))
 
 
 def _official(days: Days, world: World) -> list[dict[str, Any]] | None:

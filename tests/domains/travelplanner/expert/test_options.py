@@ -10,12 +10,12 @@ import pytest
 from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.expert import STYLES, ExpertPolicy, ExpertStyle
 from tripwright.errors import UserError
-from tripwright.evals.choose import choose_policy
+from tripwright.evals.evaluate import choose_policy
 from tripwright.policies.settings import PolicyChoice, PolicySettings
 
 
 def chosen(name: str, **told: Any) -> PolicyChoice:
-    return choose_policy(name, PolicySettings(**told), dialect_named("planner_r1"))
+    return choose_policy(PolicySettings(name=name, **told), dialect_named("planner_r1"))
 
 
 def test_what_was_told_replaces_the_style_s_own_values() -> None:

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tripwright.cli.options import Json, PlaceFlags, Restart, argument, option, read_levels
+from tripwright.cli.options import Json, Restart, argument, option, read_levels
 from tripwright.cli.table import table_lines
 from tripwright.domains.deeptravel.requests import file as request_file
 from tripwright.domains.deeptravel.requests.file import (
@@ -73,7 +73,7 @@ class RequestFlags:
 
 
 def make(  # long: most of it is help
-    settings: RequestFlags, place: PlaceFlags, as_json: Json = False
+    settings: RequestFlags, place: PlaceOptions, as_json: Json = False
 ) -> None:
     """Make different requests of travellers: atomic intents combined, each request proved to be
     possible, then worded.
@@ -101,7 +101,7 @@ def make(  # long: most of it is help
         request_key(request) for path in settings.not_in or () for request in read_requests(path)
     )
     line, scope = StatusLine(log_seconds=5), _scope(settings, place)
-    with live_source(PlaceOptions(**vars(place))) as source:
+    with live_source(place) as source:
         closed = source.closed if source.ask is source.closed else None
         survey = TripSurvey(closed or LiveAsker(source.ask))
 
@@ -160,7 +160,7 @@ def _progress(tally: RequestTally, total: int, seconds: float, calls: int) -> st
     return f"{done}, {calls} calls of tools, {tally.rejected.total()} rejected ({often})"
 
 
-def _scope(settings: RequestFlags, place: PlaceFlags) -> RequestScope:
+def _scope(settings: RequestFlags, place: PlaceOptions) -> RequestScope:
     if place.world is None or place.services is not None:
         if settings.cities is None or settings.days is None:
             raise UserError(

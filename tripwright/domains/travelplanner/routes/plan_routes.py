@@ -72,7 +72,7 @@ def router(place: Place, caller: Any) -> APIRouter:
             raise HTTPException(429, "Other requests are being solved.", {"Retry-After": "1"})
         try:
             with at_most(SOLVE_SECONDS):
-                return solve_query(query, world, asked.cheapest)
+                return dict(solve_query(query, world, asked.cheapest))
         finally:
             free.release()
 

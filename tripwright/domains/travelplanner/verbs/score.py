@@ -86,94 +86,65 @@ def score(settings: ScoreFlags, as_json: Json = False) -> None:
         typer.echo(f"{plans}: {counted(left_out, 'unscored episode')} left out", err=True)
     if settings.compare and settings.rules is not None:
         raise UserError("--compare names its two rule sets itself: leave --rules out.")
-    has_rows = not (as_json or settings.compare)
-    noted, summary = Notes(plans, has_rows), dict[str, Any]()
     if settings.compare:
-        records = compare_file(plans, place, settings.compare, requests, split)
+        *records, summary = compare_file(plans, place, settings.compare, requests, split)
     else:
-        records = score_file(plans, place, rules, requests, split)
+        *records, summary = score_file(plans, place, rules, requests, split)
+    _check_any(plans, records)
+    if has_rows := not (as_json or settings.compare):
+        typer.echo(HEADER)
     for record in records:
-        if "kind" in record:
-            summary = record
-        else:
-            noted.add(record, json.dumps(record) if as_json else _row(record) if has_rows else None)
-    noted.check_any()
+        if "problem" in record:
+            typer.echo(f"{plans}: {record['problem']}", err=True)
+        if as_json or has_rows:
+            typer.echo(json.dumps(record) if as_json else _row(record))
     table = _comparison_table if settings.compare else _summary_table
     typer.echo(json.dumps(summary) if as_json else table(summary))
-    noted.end(split, summary, settings.queries)
+    for sentence in _partial(summary, settings.queries):
+        typer.echo(sentence, err=True)
+    if problem := _problem(records, split):
+        raise UserError(f"{plans}: {problem}")
 
 
-class Notes:
-    """Problems of lines: each is named as it comes, beside what is printed of the line, and their
-    number ends the verb. Nothing is printed before a line that can be judged: a file without any is
-    another kind of file, and one sentence says so."""
+def _error(record: dict[str, Any]) -> str | None:
+    """Under two rule sets, what is wrong with a line is so under each."""
+    error: Any = record["error"]
+    if isinstance(error, dict):
+        error = next(iter(error.values()))
+    return str(error) if error is not None else None
 
-    def __init__(self, plans: Path, has_header: bool = False):
-        self._plans, self._has_header = plans, has_header
-        self._lines = self._bad = self._off_world = self._not_inferred = 0
-        self._held: list[tuple[str | None, str | None]] | None = []
 
-    def add(self, record: dict[str, Any], line: str | None) -> None:
-        """`line`: what to print of it."""
-        problem, error = record.get("problem"), record["error"]
-        if isinstance(
-            error, dict
-        ):  # under both rule sets: what is wrong with a line is so under each
-            error = next(iter(error.values()))
-        self._lines += 1
-        self._bad += error in (BAD_LINE, BAD_PLAN)
-        self._not_inferred += error == NOT_INFERRED
-        self._off_world += problem is not None and error is None
-        if self._held is None:
-            self._tell(problem, line)
-            return
-        self._held.append((problem, line))
-        if problem is None or error in (BAD_PLAN, NOT_INFERRED):
-            if self._has_header:
-                typer.echo(HEADER)
-            for each in self._held:
-                self._tell(*each)
-            self._held = None
+def _check_any(plans: Path, records: list[dict[str, Any]]) -> None:
+    """A file without a line that can be judged is another kind of file: one sentence says so."""
+    if not records:
+        raise UserError(
+            f'No plans in \'{plans}\'. Expected a JSONL file with {{"query": …, "plan": …}} per'
+            " line."
+        )
+    if all(
+        each.get("problem") and _error(each) not in (BAD_PLAN, NOT_INFERRED) for each in records
+    ):
+        count = "its one line" if len(records) == 1 else f"none of its {len(records)} lines"
+        verb = "cannot" if len(records) == 1 else "can"
+        raise UserError(f"{plans}: {count} {verb} be judged. {records[0]['problem']}.")
 
-    def _tell(self, problem: str | None, line: str | None) -> None:
-        if problem:
-            typer.echo(f"{self._plans}: {problem}", err=True)
-        if line:
-            typer.echo(line)
 
-    def check_any(self) -> None:
-        """Raises UserError where no line could be judged."""
-        if self._held:
-            count = "its one line" if self._lines == 1 else f"none of its {self._lines} lines"
-            verb = "cannot" if self._lines == 1 else "can"
-            raise UserError(f"{self._plans}: {count} {verb} be judged. {self._held[0][0]}.")
-        if not self._lines:
-            raise UserError(
-                f'No plans in \'{self._plans}\'. Expected a JSONL file with {{"query": …, "plan":'
-                " …} per line."
-            )
-
-    def end(self, split: str | None, summary: dict[str, Any], queries: Path | None) -> None:
-        for sentence in _partial(summary, queries):
-            typer.echo(sentence, err=True)
-        n, problem = self._lines, None
-        if self._bad:
-            problem = f"{self._bad} of {n} lines gave no plan that counts (named above)"
-        elif self._not_inferred:
-            problem = (
-                f"{self._not_inferred} of {n} requests could not be read from their text (named"
-                " above); their plans count as delivered and as failed"
-            )
-        elif self._off_world:
-            problem = (
-                f"{self._off_world} of {n} requests are not for this world (named above): is it the"
-                " right one?"
-            )
-        elif split is not None and n > split_size(split):
-            has = f"{n} plans, but the {split} split has {split_size(split)}"
-            problem = f"{has}: the official rates mean nothing"
-        if problem is not None:
-            raise UserError(f"{self._plans}: {problem}{'' if problem.endswith('?') else '.'}")
+def _problem(records: list[dict[str, Any]], split: str | None) -> str | None:
+    """Why the figures are not those of the file that was meant."""
+    n, errors = len(records), [_error(each) for each in records]
+    if bad := sum(error in (BAD_LINE, BAD_PLAN) for error in errors):
+        return f"{bad} of {n} lines gave no plan that counts (named above)."
+    if unread := errors.count(NOT_INFERRED):
+        return (
+            f"{unread} of {n} requests could not be read from their text (named above); their plans"
+            " count as delivered and as failed."
+        )
+    if off := sum(e is None and "problem" in r for e, r in zip(errors, records, strict=True)):
+        return f"{off} of {n} requests are not for this world (named above): is it the right one?"
+    if split is not None and n > split_size(split):
+        has = f"{n} plans, but the {split} split has {split_size(split)}"
+        return f"{has}: the official rates mean nothing."
+    return None
 
 
 # ---- one line of the file

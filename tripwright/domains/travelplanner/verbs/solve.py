@@ -12,7 +12,7 @@ from typing import Any
 import typer
 
 from tripwright.cli.options import Json, argument, flag, option
-from tripwright.domains.travelplanner.oracle.explanation import explain, repairs
+from tripwright.domains.domain import Solved
 from tripwright.domains.travelplanner.plan_view import plan_view
 from tripwright.domains.travelplanner.planning import solve_query
 from tripwright.domains.travelplanner.query import Query, read_queries, request_line
@@ -65,10 +65,8 @@ def solve(settings: SolveFlags, as_json: Json = False) -> None:
         raise UserError(f"No queries in '{settings.queries}'. {expected}")
     at_home, unmet = 0, 0
     for number, query in enumerate(queries, start=1):
-        solved = solve_query(query, place, settings.cheapest, settings.k)
+        solved = solve_query(query, place, settings.cheapest, settings.k, settings.why)
         unmet += solved["plan"] is None
-        if settings.why:
-            solved.update(reasons(query, place, solved["plan"] is not None))
         if as_json:
             typer.echo(json.dumps({"line": number, **solved}))
         else:
@@ -82,22 +80,12 @@ def solve(settings: SolveFlags, as_json: Json = False) -> None:
         print(f"warning: {nowhere}: is it the right world?", file=sys.stderr)
 
 
-def reasons(query: Query, world: World, met: bool) -> dict[str, Any]:
-    """What --why adds: `explanation` (None where the query is met) and `changes`, plain JSON."""
-    explanation = None if met else explain(query, world)
-    changes = [] if explanation is None else repairs(query, world)
-    return {
-        "explanation": explanation.record() if explanation else None,
-        "changes": [each.record() for each in changes],
-    }
-
-
-def page(query: Query, solved: dict[str, Any]) -> str:
+def page(query: Query, solved: Solved) -> str:
     if solved["plan"] and "plans" in solved:
         return "\n\n".join(_numbered(query, solved["plans"]))
     heading = f"{plan_text(plan_view(query, solved['plan'], None))}\n{solved['status']}: "
-    if solved.get("explanation"):
-        return heading + "\n".join(_told(solved))
+    if explanation := solved.get("explanation"):
+        return heading + "\n".join(_told(explanation, solved["changes"]))
     return heading + (f"${solved['cost_usd']:,.2f}" if solved["plan"] else printable(solved["why"]))
 
 
@@ -109,17 +97,16 @@ def _numbered(query: Query, plans: list[dict[str, Any]]) -> Iterator[str]:
         yield f"Plan {number} of {len(plans)}: ${each['cost_usd']:,.2f}\n{days}"
 
 
-def _told(solved: dict[str, Any]) -> Iterator[str]:
+def _told(explanation: dict[str, Any], changes: list[dict[str, Any]]) -> Iterator[str]:
     """One line for each thing that is said, as the names of 25 cities can make it long."""
-    explanation = solved["explanation"]
     for number, each in enumerate([explanation, *explanation.get("also", ())]):
         lead = "also infeasible: " if number else ""
         yield f"{lead}{printable(' and '.join(each['conflict']))}"
         yield from (f"  {printable(part)}" for part in each["words"].split("; "))
-    if solved["changes"]:
+    if changes:
         yield "possible after any one of these:"
     elif not explanation.get("malformed"):
         yield "no single change is enough"
-    for change in solved["changes"]:
+    for change in changes:
         then = f"the cheapest plan is then ${change['cost_usd']:,.2f}"
         yield f"  {printable(change['words'])} ({then})"

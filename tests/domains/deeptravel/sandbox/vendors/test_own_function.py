@@ -63,8 +63,8 @@ def answering(rows: str) -> str:
 
 @pytest.fixture
 def at_the_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder where the page's commands run: with docs/, and what they write goes there."""
-    (tmp_path / "docs").symlink_to(ROOT / "docs")
+    """A folder where the page's commands run: with examples/, and what they write goes there."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -97,7 +97,7 @@ def test_training_asks_the_function_and_replays_it(at_the_root):
     for command in COMMANDS:
         if command.split()[1] in ("world", "request"):
             assert main(shlex.split(command)[1:]) == 0
-    recipe = load_recipe("docs/examples/own_flights_training.toml")
+    recipe = load_recipe("examples/own_flights_training.toml")
     trips, domain = trips_of(recipe, RL), domain_named("deeptravel")
     for number in range(min(4, trips.per_epoch or 0)):
         request, place = trips.request_at(number)
@@ -116,7 +116,7 @@ def test_the_travellers_page_plans_with_it(at_the_root):
     from tripwright.server.trips import make_app
 
     assert main(shlex.split(COMMANDS[0])[1:]) == 0
-    services = Path("docs/examples/own_flights.toml")
+    services = Path("examples/own_flights.toml")
     served = TripServer(None, Path(), "127.0.0.1", services=services)
     wish = {"origin": "Ashelmont", "destination": "Orford", "transport": "flight"}
     days = {"depart_date": "2022-03-04", "return_date": "2022-03-06", "party_size": 2}
@@ -131,7 +131,7 @@ def test_the_travellers_page_plans_with_it(at_the_root):
 
 
 def test_the_example_is_short():
-    files = (ROOT / "docs" / "examples").glob("own_flights*")
+    files = (ROOT / "examples").glob("own_flights*")
     assert sum(len(path.read_text().splitlines()) for path in files) < 60
 
 

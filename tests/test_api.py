@@ -1,0 +1,139 @@
+"""The Python interface: `import tripwright` loads nothing, its names are what they promise, type
+checkers see them, and each does what its command does."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tripwright
+from tripwright import PolicySettings, UserError, World
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    return tripwright.load_world("nano", seed=2)
+
+
+@pytest.fixture(scope="module")
+def queries(world: World) -> list[object]:
+    return list(tripwright.load_domain("travelplanner").generator.draw(world, 6, 1))
+
+
+def test_importing_it_loads_no_other_module_of_the_house_and_no_large_library() -> None:
+    code = (
+        "import sys, tripwright; dir(tripwright);"
+        "print([name for name in sys.modules if name.startswith('tripwright.')"
+        " or name in ('pydantic', 'numpy', 'torch', 'importlib.metadata')])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert done.stdout.split() == [b"[]"]
+
+
+def test_every_name_is_there_and_documented_and_no_other() -> None:
+    assert {*tripwright.__all__} <= {*dir(tripwright)}
+    for name in tripwright.__all__:
+        assert getattr(tripwright, name).__doc__, name
+    with pytest.raises(AttributeError):
+        tripwright.nothing  # noqa: B018
+
+
+CALLER = """\
+import tripwright
+for episode in tripwright.play("expert", "q.jsonl", tripwright.load_world("nano", 7)):
+    reveal_type(episode)
+reveal_type(tripwright.evaluate("expert", [], "w")["final"].low)
+reveal_type(tripwright.judge([], {}, "w"))
+"""
+
+
+def test_type_checkers_see_it(tmp_path: Path) -> None:
+    """The package says that it is typed, and its lazy names have their types. (With the settings
+    and the cache of the repository's own check, which is strict: without them it takes a minute.)
+    """
+    pytest.importorskip("mypy")
+    assert (ROOT / "tripwright" / "py.typed").is_file()
+    (tmp_path / "caller.py").write_text(CALLER)
+    command = [sys.executable, "-m", "mypy", str(tmp_path / "caller.py")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    told = done.stdout.splitlines()
+    shown = [line.partition('Revealed type is "')[2].rstrip('"') for line in told if "note" in line]
+    assert done.returncode == 0, done.stdout
+    assert shown == ["tripwright.episode.Episode", "float | None", "tripwright.verdict.Verdict"]
+
+
+def test_a_policy_plays_what_a_notebook_has_at_hand(
+    world: World, queries: list[object], tmp_path: Path
+) -> None:
+    records = [query.record() for query in queries]  # type: ignore[attr-defined]
+    path = tmp_path / "q.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    expert = tripwright.load_domain("travelplanner").expert()
+    for policy, asked in (
+        ("expert", path),
+        (PolicySettings(name="expert"), records),
+        (expert, queries),
+    ):
+        episodes = list(tripwright.play(policy, asked, world, dialect="compact"))
+        assert len(episodes) == 6 and all(episode.passed for episode in episodes)
+    assert len(list(tripwright.play("expert", records[:1], world, samples=3))) == 3
+
+
+def test_evaluate_scores_and_goes_on(world: World, queries: list[object], tmp_path: Path) -> None:
+    score = tripwright.evaluate("cheapest-row", queries, world, dialect="compact")
+    rate = score["final"]
+    assert rate.n == score.n == 6 and rate.value is not None and rate.low is not None
+    assert rate.low <= rate.value < 1 and "final" in list(score) and score.unscored == 0
+    half = tripwright.evaluate("expert", queries, world, tmp_path / "run", count=3)
+    assert half.n == 3 and half.rules == "strict"
+    with pytest.raises(UserError, match="another run"):  # other requests
+        tripwright.evaluate("expert", queries, world, tmp_path / "run")
+    again = tripwright.evaluate("expert", queries, world, tmp_path / "run", count=3)
+    assert again.record == half.record
+
+
+def test_an_answer_is_judged_as_text_or_as_a_plan(world: World, queries: list[object]) -> None:
+    (episode,) = tripwright.play("expert", queries[:1], world)
+    text = episode.transcript.answer or ""
+    for answer in (text, json.loads(text), episode.transcript):
+        assert tripwright.judge(answer, queries[0], world) == episode.verdict
+    for answer in ("[]", [], None):
+        verdict = tripwright.judge(answer, queries[0], world)
+        assert not verdict.final and not verdict.delivered and not verdict.readable
+    official = tripwright.judge(json.loads(text), queries[0], world, rules="official")
+    assert official.final and official.rules == "official"
+
+
+def test_a_plan_is_found_exactly(world: World, queries: list[object]) -> None:
+    comfortable = tripwright.solve(queries[0], world)
+    cheapest = tripwright.solve(queries[0], world, cheapest=True, k=2)
+    assert cheapest["status"] == "optimal" and cheapest["plan"] and len(cheapest["plans"]) == 2
+    assert (cheapest["cost_usd"] or 0) <= (comfortable["cost_usd"] or 0)
+    assert tripwright.judge(cheapest["plan"], queries[0], world).final
+
+
+@pytest.mark.parametrize(
+    ("how", "told"),
+    [
+        ({"policy": "oracle"}, "Unknown policy 'oracle'"),
+        ({"requests": []}, "No domain knows"),
+        ({"requests": [], "dialect": "compact"}, "No TravelPlanner's queries"),
+        ({"requests": [{"guests": 2}]}, "No domain knows"),
+        ({"requests": [{"org": "Oz"}], "dialect": "star"}, "Not one of TravelPlanner's queries"),
+        ({"dialect": "klingon"}, "Unknown dialect"),
+        ({"dialect": "deeptravel_cards"}, "takes travellers' requests"),
+        ({"rules": "lax"}, "Unknown rules 'lax'"),
+        ({"world": "nowhere"}, "No world at 'nowhere'"),
+    ],
+)
+def test_mistakes_are_one_line(
+    how: dict[str, object], told: str, world: World, queries: list[object]
+) -> None:
+    with pytest.raises(UserError, match=told):
+        list(tripwright.play(**{"policy": "expert", "requests": queries, "world": world, **how}))  # type: ignore[arg-type]
