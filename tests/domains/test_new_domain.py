@@ -174,7 +174,7 @@ def test_its_tools_are_served(package: Path) -> None:
         assert python(TRAINS_ON_SERVED.format(url=url), package) == "town-7"
     run("tripwright world build --scale nano --seed 1 --out nano", package)
     refused = run("tripwright serve tools --world nano --face dinner --port 0", package, code=2)
-    assert "No town at" in refused
+    assert "No world at" in refused
 
 
 def test_a_model_is_trained_and_examined(package: Path) -> None:

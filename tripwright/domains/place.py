@@ -92,7 +92,8 @@ def same_place(identity: Mapping[str, Any]) -> str | None:
 def open_world(
     options: PlaceOptions, opened: Callable[[Path], Any] = World.open
 ) -> Iterator[Place]:
-    """A closed world in a folder, the only place that most domains know."""
+    """A closed world in a folder, the only place that most domains know. `opened` may raise OSError
+    where it is none."""
     if options.live:
         raise UserError(
             "The tools of this dialect answer from a closed world: leave --services, --store,"
@@ -103,4 +104,8 @@ def open_world(
             "Which world? Give its folder with --world DIR, as made by 'tripwright world build' or"
             " 'world import'."
         )
-    yield Place.of(opened(options.world))
+    try:
+        world = opened(options.world)
+    except OSError as error:
+        raise UserError(f"No world at '{options.world}': {error.strerror}.") from None
+    yield Place.of(world)
