@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 TOOLS := .venv-tools
 VERL := .venv-verl
-EXTRAS := train lora trl web data mcp inspect dev
+EXTRAS := train lora trl web data postgres mcp inspect dev
 # What PyPI's torch brings on Linux. It is not locked: a CPU build comes without it (requirements-torch.txt).
 CUDA := cuda-bindings cuda-toolkit nvidia-cudnn-cu13 nvidia-cusparselt-cu13 nvidia-nccl-cu13 nvidia-nvshmem-cu13 triton
 

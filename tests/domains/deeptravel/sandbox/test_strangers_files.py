@@ -8,7 +8,7 @@ import pytest
 from tripwright.cli.main import main
 from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox, SandboxQuestion, StoredAnswer
 from tripwright.domains.deeptravel.sandbox.snapshot import recorded_providers
-from tripwright.domains.deeptravel.sandbox.store import Store
+from tripwright.domains.deeptravel.sandbox.store import open_store
 from tripwright.errors import UserError
 
 DAY = "2026-06-20"
@@ -16,7 +16,7 @@ QUESTION = SandboxQuestion("poi_search", "maps", "1", '{"query":"Tate"}', DAY)
 
 
 def stored(path: Path, question: SandboxQuestion = QUESTION, body: bytes = b"{}") -> Path:
-    store = Store(str(path))
+    store = open_store(str(path))
     store.keep(StoredAnswer(question, body))
     store.close()
     return path
@@ -36,7 +36,7 @@ def test_a_store_with_a_trigger_or_a_view_is_refused(tmp_path, sql):
         db.execute(sql)
     for create in (True, False):
         with pytest.raises(UserError, match="is no store of live tools: found other"):
-            Store(str(path), create)
+            open_store(str(path), create)
 
 
 def test_a_view_in_place_of_the_answers_is_refused(tmp_path):
@@ -48,7 +48,7 @@ def test_a_view_in_place_of_the_answers_is_refused(tmp_path):
             " FROM n) SELECT i AS key FROM n"
         )
     with pytest.raises(UserError, match="found other views"):
-        Store(str(path))
+        open_store(str(path))
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_an_answer_that_is_none_is_one_line(tmp_path, body, capsys):
             db.execute("UPDATE sandbox_answer SET key = 'another'")
         else:
             db.execute("UPDATE sandbox_answer SET body = ?", (body,))
-    store = Store(str(path), create=False)
+    store = open_store(str(path), create=False)
     replay = Sandbox(recorded_providers(store, DAY), store, "replay", DAY)
     if body is not None:
         with pytest.raises(UserError, match="live.sqlite is damaged"):

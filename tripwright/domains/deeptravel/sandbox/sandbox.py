@@ -40,7 +40,7 @@ from tripwright.llm.endpoint import backoff_s
 from tripwright.tools.http import Redaction
 
 if TYPE_CHECKING:
-    from tripwright.domains.deeptravel.sandbox.store import Store
+    from tripwright.domains.deeptravel.sandbox.store import Store  # loads SQLAlchemy
 
 Mode = Literal["live", "record", "replay"]
 FIGURES = (

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tripwright.domains.deeptravel.sandbox.provider import Provider, ProviderFault, Terms
 from tripwright.domains.deeptravel.sandbox.sandbox import (
@@ -26,9 +26,11 @@ from tripwright.domains.deeptravel.sandbox.sandbox import (
     complete_arguments,
     read_body,
 )
-from tripwright.domains.deeptravel.sandbox.store import Store
 from tripwright.domains.deeptravel.tools.answers import RECORDS, ProviderAnswer
 from tripwright.errors import UserError
+
+if TYPE_CHECKING:
+    from tripwright.domains.deeptravel.sandbox.store import Store  # loads SQLAlchemy
 
 # what row D2 refreshes daily; places and ways stay
 DAILY = ("flight_search", "train_search", "hotel_search")

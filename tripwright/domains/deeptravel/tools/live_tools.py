@@ -19,7 +19,7 @@ import datetime
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, TypeVar
 
 from tripwright.domains.deeptravel.sandbox.provider import Provider, ProviderFault
 from tripwright.domains.deeptravel.sandbox.sandbox import (
@@ -30,7 +30,6 @@ from tripwright.domains.deeptravel.sandbox.sandbox import (
 )
 from tripwright.domains.deeptravel.sandbox.services import load_services, tools_in
 from tripwright.domains.deeptravel.sandbox.snapshot import recorded_providers
-from tripwright.domains.deeptravel.sandbox.store import Store
 from tripwright.domains.deeptravel.tools.answers import (
     RECORDS,
     Money,
@@ -46,6 +45,9 @@ from tripwright.tools.face import Face
 from tripwright.tools.signatures import Core, known_date
 from tripwright.tools.toolbox import AnswerBox, ToolHostDown
 from tripwright.world.store import World
+
+if TYPE_CHECKING:
+    from tripwright.domains.deeptravel.sandbox.store import Store  # loads SQLAlchemy
 
 OnFault = Literal["stop", "tell"]
 LONGEST_ARGUMENT = 300  # characters
@@ -321,7 +323,9 @@ def live_source(options: PlaceOptions) -> Iterator[LiveSource]:
     if options.store is None:
         yield _source(options, providers)
         return
-    with closing(Store(options.store, create=not options.replay)) as store:
+    from tripwright.domains.deeptravel.sandbox.store import open_store
+
+    with closing(open_store(options.store, create=not options.replay)) as store:
         try:
             source = _source(options, providers, store)
         except ProviderFault as fault:  # the store can be opened and not be read

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,11 +18,15 @@ from tripwright.domains.deeptravel.sandbox import snapshot as snapshots
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
 from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox, check_recorded, checked_day
 from tripwright.domains.deeptravel.sandbox.services import load_services
-from tripwright.domains.deeptravel.sandbox.store import Store
 from tripwright.errors import UserError, counted, printable
 from tripwright.progress import StatusLine
 
-StoreName = Annotated[str, typer.Option("--store", help="A SQLite file.")]
+if TYPE_CHECKING:
+    from tripwright.domains.deeptravel.sandbox.store import Store  # loads SQLAlchemy
+
+StoreName = Annotated[
+    str, typer.Option("--store", help="A SQLite file, or the URL of a PostgreSQL database.")
+]
 Day = Annotated[
     str, typer.Option("--snapshot", metavar="DAY", help="The day, for instance 2026-06-20.")
 ]
@@ -41,6 +45,7 @@ def info(
     Examples:
       tripwright sandbox info --store runs/live.sqlite
       tripwright sandbox info --store runs/live.sqlite --snapshot 2026-06-20 --json
+      tripwright sandbox info --store postgresql://me@db.example/tripwright
     """
     with _opened(store) as answer_store:
         days = {snapshot} if snapshot else {count.snapshot for count in answer_store.counts()}
@@ -160,7 +165,9 @@ def drop_day(store: StoreName, snapshot: Day, as_json: AsJson = False) -> None:
 @contextmanager
 def _opened(name: str, create: bool = False) -> Iterator[Store]:
     """A store that fails while it is used is one line for the user."""
-    store = Store(name, create)
+    from tripwright.domains.deeptravel.sandbox.store import open_store
+
+    store = open_store(name, create)
     try:
         yield store
     except ProviderFault as fault:

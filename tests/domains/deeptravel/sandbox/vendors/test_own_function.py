@@ -15,7 +15,7 @@ from tripwright.cli.main import main
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
 from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox
 from tripwright.domains.deeptravel.sandbox.services import load_services
-from tripwright.domains.deeptravel.sandbox.store import Store
+from tripwright.domains.deeptravel.sandbox.store import open_store
 from tripwright.domains.deeptravel.tools.answers import FlightOffer, Money
 from tripwright.domains.deeptravel.tools.live_tools import live_source
 from tripwright.domains.place import PlaceOptions
@@ -103,7 +103,7 @@ def test_training_asks_the_function_and_replays_it(at_the_root):
         request, place = trips.request_at(number)
         session = expert_session(domain, request, place, recipe.dialect.dialect(), None)
         assert domain.expert.keeps(session)
-    store = Store("runs/own_flights.sqlite", create=False)
+    store = open_store("runs/own_flights.sqlite", create=False)
     asked = {(count.tool, count.provider) for count in store.counts()}
     assert {("flight_search", "python"), ("hotel_search", "world")} <= asked
 
@@ -277,7 +277,7 @@ def test_tables_that_name_no_function(services, said, tmp_path):
 
 def test_a_changed_file_is_another_key_and_a_replay_runs_nothing(made, tmp_path):
     provider = made(answering(f"[{ROW}]"))
-    store = Store(str(tmp_path / "day.sqlite"))
+    store = open_store(str(tmp_path / "day.sqlite"))
     sandbox = Sandbox({"flight_search": provider}, store, "record", "2026-06-20")
     assert not sandbox.ask("flight_search", CALL).hit and sandbox.ask("flight_search", CALL).hit
     store.close()
