@@ -9,48 +9,20 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from os.path import commonprefix
-from typing import Any, Literal
+from typing import Any
 
 from tripwright.transcript import Rows
 
 LONGEST_QUOTE = 60
 
-# What went wrong, apart from how a face words it. The first five are seen before a tool runs.
-ErrorKind = Literal[
-    "not_json",
-    "unknown_tool",
-    "unknown_argument",
-    "missing_argument",
-    "wrong_type",
-    "unknown_city",
-    "unknown_state",
-    "bad_date",
-    "no_such_day",
-    "unknown_search",
-    "no_flights",
-    "no_accommodations",
-    "no_restaurants",
-    "no_attractions",
-    "no_road",
-    "no_road_data",
-    "road_over_a_day",
-    "arithmetic",
-    "page",
-    # Of the live tools (row D1).
-    "too_long",
-    "bad_stay",
-    "bad_choice",
-    "refused",
-    "not_recorded",
-]
-
 
 class ToolError(Exception):
-    """One line that a model can read and act on."""
+    """One line that a model can read and act on. `kind` says in a word what went wrong, apart from
+    how a face words it."""
 
-    def __init__(self, message: str, kind: ErrorKind):
+    def __init__(self, message: str, kind: str):
         super().__init__(message)
-        self.kind: ErrorKind = kind
+        self.kind = kind
 
 
 def quoted(value: object) -> str:

@@ -15,7 +15,7 @@ from operator import attrgetter
 from string import Formatter, ascii_uppercase
 from typing import Any, NamedTuple
 
-from tripwright.tools.answer import TEXT, ErrorKind, ToolAnswer, ToolError, harmless
+from tripwright.tools.answer import TEXT, ToolAnswer, ToolError, harmless
 from tripwright.tools.signatures import CheckedCall, Core, Offer, ToolName, tool_functions
 from tripwright.transcript import Rows
 
@@ -169,7 +169,7 @@ class Pieces:
 
 
 ToolResult = Any  # a Page, a Refusal, or what else a tool of this core returns
-Sentences = Mapping[ErrorKind, str]
+Sentences = Mapping[str, str]  # kind of error → a sentence
 
 
 @dataclass(frozen=True, eq=False)

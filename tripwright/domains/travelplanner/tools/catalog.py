@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from typing import ClassVar, Literal, NamedTuple, TypeVar
 
 from tripwright.domains.travelplanner.tools.calculator import evaluate
-from tripwright.tools.answer import ErrorKind, ToolError, quoted
+from tripwright.tools.answer import ToolError, quoted
 from tripwright.tools.signatures import Core, known_date
 from tripwright.world.records import (
     Accommodation,
@@ -191,7 +191,7 @@ class TravelTools(Core):
             raise ToolError(_unknown("city", city, cities, hint), "unknown_city")
 
 
-def _some(rows: list[Record], kind: ErrorKind, problem: str) -> list[Record]:
+def _some(rows: list[Record], kind: str, problem: str) -> list[Record]:
     if not rows:
         raise ToolError(problem, kind)
     return rows

@@ -14,7 +14,6 @@ from tripwright.domains.travelplanner.tools.catalog import (
     TravelTools,
 )
 from tripwright.tools import face as of_any_domain
-from tripwright.tools.answer import ErrorKind
 from tripwright.tools.face import (
     Face,
     Page,
@@ -208,7 +207,7 @@ def _numbered(face: Face, page: Page) -> Pieces:
     return Pieces(f"{head}\n", rows, "\n", f"\n{page.place}" if page.place else "", closed=False)
 
 
-def _city_search(what: str, empty: ErrorKind) -> Sentences:
+def _city_search(what: str, empty: str) -> Sentences:
     nothing = f"There is no {what} in {{city}}. Please rethink your {what} search and try again."
     return {
         empty: nothing,
