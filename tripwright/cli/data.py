@@ -23,7 +23,7 @@ def collect(
     rules: str | None = option(
         None,
         f"Rule set that answers must pass: {own_names('judge.rules')}.",
-        show_default="strict",
+        show_default="the first",
     ),
     world: list[Path] | None = option(
         None, "World folder (again for each): judge answers here, instead of believing the run."

@@ -33,7 +33,7 @@ class RunFlags:
     rules: str | None = option(
         None,
         f"Rule set of the judge: {own_names('judge.rules')}.",
-        show_default="strict, where there are several",
+        show_default="the first, where there are several",
     )
     judging: Path | None = option(
         None, "A TOML file with the model that takes part in judging (docs/judging.md)."
