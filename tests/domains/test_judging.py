@@ -1,8 +1,6 @@
 """A model that takes part in judging: STAR's formatter and DeepTravel's judge, in runs and in
 training, alive and dead."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable
@@ -102,9 +100,7 @@ def score(out: Path) -> dict[str, Any]:
     return json.loads((out / "score.json").read_text())
 
 
-def test_a_formatter_reads_answers_in_words_and_nothing_is_paid_for_twice(
-    place: Path, model: Model, tmp_path: Path
-) -> None:
+def test_a_formatter_reads_answers_in_words_and_nothing_is_paid_for_twice(place, model, tmp_path):
     """Row S2. Which one read an answer stands on the episode."""
     file, out = model.file(tmp_path), tmp_path / "run"
     assert run(place, "star", file, out) == 0
@@ -118,8 +114,8 @@ def test_a_formatter_reads_answers_in_words_and_nothing_is_paid_for_twice(
 
 
 def test_a_dead_formatter_leaves_episodes_unscored_and_the_same_command_goes_on(
-    place: Path, model: Model, tmp_path: Path
-) -> None:
+    place, model, tmp_path
+):
     model.alive, file, out = False, model.file(tmp_path), tmp_path / "run"
     assert run(place, "star", file, out) == 1
     assert (score(out)["unscored"], score(out)["n"]) == (COUNT, 0)
@@ -130,9 +126,7 @@ def test_a_dead_formatter_leaves_episodes_unscored_and_the_same_command_goes_on(
     assert score(out)["metrics"]["final"]["k"] == COUNT
 
 
-def test_the_paper_s_markdown_is_judged_by_a_model_alone(
-    place: Path, model: Model, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_paper_s_markdown_is_judged_by_a_model_alone(place, model, tmp_path, capsys):
     """Rows D3, D4. Without one it is refused."""
     assert run(place, "deeptravel", model.file(tmp_path), tmp_path / "run") == 0
     assert score(tmp_path / "run")["rules"] == "verified by judge:m"
@@ -141,9 +135,7 @@ def test_the_paper_s_markdown_is_judged_by_a_model_alone(
     assert "answers in JSON, which no model need read" in capsys.readouterr().err
 
 
-def test_judging_stops_when_it_has_cost_enough(
-    place: Path, model: Model, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_judging_stops_when_it_has_cost_enough(place, model, tmp_path, capsys):
     """1,000 prompt tokens at 1,000 USD a million are a dollar; what is judged is kept."""
     limits = {"price_in": 1000.0, "price_out": 0.0, "concurrency": 1}
     out = tmp_path / "run"
@@ -153,9 +145,7 @@ def test_judging_stops_when_it_has_cost_enough(
     assert model.requests == COUNT
 
 
-def test_training_s_trips_are_judged_by_the_model_several_at_once(
-    model: Model, tmp_path: Path
-) -> None:
+def test_training_s_trips_are_judged_by_the_model_several_at_once(model, tmp_path):
     """As RL closes the episodes of a step: the expert's answers of four trips."""
     domain, dialect = domain_named("travelplanner"), dialect_named("star")
     settings = domain.judge.settings(dialect, model.settings(concurrency=3), "recipe")
@@ -168,7 +158,7 @@ def test_training_s_trips_are_judged_by_the_model_several_at_once(
     assert model.requests == COUNT and 1 < model.most_at_once <= 3
 
 
-def test_a_recipe_has_the_table_that_its_domain_takes(tmp_path: Path) -> None:
+def test_a_recipe_has_the_table_that_its_domain_takes(tmp_path):
     pytest.importorskip("torch")
     from tripwright.training.recipe import load_recipe
 

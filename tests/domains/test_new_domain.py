@@ -4,8 +4,6 @@ run.
 The slow test takes its recipe as it stands; the other shortens every stage to a few steps.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -55,7 +53,6 @@ def package(tmp_path: Path) -> Path:
     for name, text in FILES.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
-    assert ENTRY_POINT is not None and RECIPE is not None
     installed = tmp_path / "dinner-1.0.dist-info"
     installed.mkdir()
     (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: dinner\nVersion: 1.0\n")
@@ -108,7 +105,6 @@ def served(folder: Path, world: str) -> Iterator[str]:
     with subprocess.Popen(
         words, cwd=folder, env=environment(folder), stderr=subprocess.PIPE, text=True
     ) as server:
-        assert server.stderr is not None
         try:
             said = server.stderr.readline()
             found = re.search(r"http://\S+?:\d+", said)
@@ -119,7 +115,7 @@ def served(folder: Path, world: str) -> Iterator[str]:
             server.communicate(timeout=60)
 
 
-def test_requests_are_made_played_compared_and_reported(package: Path) -> None:
+def test_requests_are_made_played_compared_and_reported(package):
     assert len(FILES) == 5
     run_all([command.replace("--count 100", "--count 12") for command in PLAYED], package)
     expert, rows = (
@@ -140,7 +136,7 @@ def test_requests_are_made_played_compared_and_reported(package: Path) -> None:
     assert "Make a town" in run("tripwright dinner --help", package)
 
 
-def test_a_recipe_is_held_to_the_strictest_rules_of_its_domain(package: Path) -> None:
+def test_a_recipe_is_held_to_the_strictest_rules_of_its_domain(package):
     domain = package / "dinner" / "domain.py"
     text = domain.read_text().replace(
         "DOMAIN = Domain(\n", 'DOMAIN = Domain(\n    judge=Judge(rules=("harsh", "lenient")),\n'
@@ -157,7 +153,7 @@ def test_a_recipe_is_held_to_the_strictest_rules_of_its_domain(package: Path) ->
     assert python(code, package) == "harsh harsh\nharsh lenient"
 
 
-def test_its_tools_are_served(package: Path) -> None:
+def test_its_tools_are_served(package):
     pytest.importorskip("starlette")
     httpx2 = pytest.importorskip("httpx2")
     run("tripwright dinner make --out town --count 1", package)
@@ -177,7 +173,7 @@ def test_its_tools_are_served(package: Path) -> None:
     assert "No world at" in refused
 
 
-def test_a_model_is_trained_and_examined(package: Path) -> None:
+def test_a_model_is_trained_and_examined(package):
     pytest.importorskip("torch")
     text = (package / "dinner.toml").read_text()
     for long, short in SHORT.items():
@@ -197,7 +193,7 @@ def test_a_model_is_trained_and_examined(package: Path) -> None:
 
 
 @pytest.mark.slow
-def test_learning_beats_the_better_baseline_by_20_points(package: Path) -> None:
+def test_learning_beats_the_better_baseline_by_20_points(package):
     pytest.importorskip("torch")
     run_all(TRAINED, package)
     folder = package / "runs" / "dinner"

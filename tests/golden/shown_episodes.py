@@ -8,8 +8,6 @@ The only file of the golden tests that imports from the package; everything else
 commands.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterator

@@ -1,9 +1,6 @@
 """A loss, an advantage and an algorithm of the user's own, named in the recipe: the ratio of
 docs/training.md is taken from there and trained with."""
 
-from __future__ import annotations
-
-import json
 import re
 import sys
 from collections.abc import Iterator
@@ -13,6 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from tests.files import read_lines
 from tripwright.cli.main import main
 from tripwright.errors import UserError
 from tripwright.inference.local import load_model
@@ -72,7 +70,6 @@ def shown(language: str) -> str:
     """The block of the docs' section."""
     section = DOCS.read_text().split("## A loss, an advantage, an algorithm of your own")[1]
     found = re.search(rf"^```{language}\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
-    assert found is not None
     return found[1]
 
 
@@ -96,10 +93,10 @@ def recipe(more: str, table: str = "grpo") -> Path:
 
 
 def rows(run: Path) -> list[dict[str, float]]:
-    return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    return read_lines(run / "metrics.jsonl")
 
 
-def test_the_ratio_of_the_docs_trains() -> None:
+def test_the_ratio_of_the_docs_trains():
     text = shown("python")
     assert len(text.splitlines()) <= 10
     run = train(recipe(shown("toml").replace("[grpo]\n", "")), "run")
@@ -111,7 +108,7 @@ def test_the_ratio_of_the_docs_trains() -> None:
     assert any(not torch.equal(a, b) for a, b in pairs)
 
 
-def test_it_is_called_with_what_the_docs_say() -> None:
+def test_it_is_called_with_what_the_docs_say():
     """At one sequence of equal ratios, the loss of the docs is the clipped one."""
     logprobs, old = torch.tensor([-1.0, -2.0]), torch.tensor([[0.0, -1.1, -2.1]])
     mask, advantages = torch.tensor([[False, True, True]]), torch.tensor([[9.0, 2.0, 2.0]])
@@ -119,7 +116,7 @@ def test_it_is_called_with_what_the_docs_say() -> None:
     assert torch.allclose(found, torch.tensor([-2.0, -2.0]) * torch.tensor(0.1).exp())
 
 
-def test_an_advantage_and_an_algorithm_train() -> None:
+def test_an_advantage_and_an_algorithm_train():
     run = train(recipe('advantage = {function = "mine:ranks"}\n'), "ranked")
     assert all(row["grad_norm"] > 0 for row in rows(run.folder))
     run = train(recipe('algorithm = "mine:Imitation"\noptions = {told = 7}\n', "rl"), "imitated")
@@ -136,9 +133,7 @@ def test_an_advantage_and_an_algorithm_train() -> None:
         ('loss = "mine"', "grpo: 'mine' is no name of your own code"),
     ],
 )
-def test_a_name_that_cannot_be_had_is_refused_before_anything_is_made(
-    more: str, words: str
-) -> None:
+def test_a_name_that_cannot_be_had_is_refused_before_anything_is_made(more, words):
     with pytest.raises(UserError, match=words):
         train(recipe(more), "run")
     assert not Path("run").exists()
@@ -151,12 +146,12 @@ def test_a_name_that_cannot_be_had_is_refused_before_anything_is_made(
         ('advantage = {function = "mine:endless"}', "'mine:endless' returned an advantage that is"),
     ],
 )
-def test_what_it_returns_is_looked_at(more: str, words: str) -> None:
+def test_what_it_returns_is_looked_at(more, words):
     with pytest.raises(UserError, match=words):
         train(recipe(more), "run")
 
 
-def test_nobody_imports_it_who_only_reads_and_another_file_is_refused() -> None:
+def test_nobody_imports_it_who_only_reads_and_another_file_is_refused():
     path = recipe('loss = "mine:unlike"')
     assert load_recipe(path).rl is not None and "mine" not in sys.modules
     train(path, "run", ['grpo.loss="my_ratio:ratio_loss"'])

@@ -1,13 +1,13 @@
 """Files of requests: proved, without repeats, the same bytes however the work is shared, cut short
 or gone on with."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.files import read_lines, write_lines
 from tripwright.domains.travelplanner.queries.files import (
     QueryBatch,
     excluded_keys,
@@ -112,14 +112,14 @@ def test_a_damaged_or_held_journal_is_refused(world, tmp_path):
 
 
 def test_excluded_trips_do_not_come_whatever_their_budget_and_text(world, made, tmp_path):
-    records = [json.loads(line) for line in made[0].read_text().splitlines()][:12]
+    records = read_lines(made[0])[:12]
     given = tmp_path / "given.jsonl"
     for record in records:
         cuisines = record["local_constraint"]["cuisine"] or []
         record.update(budget=1, query="other words", level=None)
         record["local_constraint"]["cuisine"] = cuisines[::-1] or None
         del record["oracle"]
-    given.write_text("".join(json.dumps(record) + "\n" for record in records))
+    write_lines(given, records)
     excluded = excluded_keys([given])
     less = make_files(world, tmp_path / "q.jsonl", COUNT, SEED, ALL, excluded=excluded, workers=1)
     keys = {request_key(query) for query in read_queries(tmp_path / "q.jsonl")}
