@@ -13,14 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.files import read_lines, write_lines
-from tripwright.data.split import (
-    REST,
-    SplitRequest,
-    divide,
-    merge,
-    mix,
-    write_parts,
-)
+from tripwright.data.split import REST, SplitRequest, divide, merge, mix, write_parts
 from tripwright.domains import domains
 from tripwright.errors import UserError
 

@@ -8,12 +8,7 @@ import numpy as np
 import pytest
 
 from tripwright.statistics.rates import wilson
-from tripwright.statistics.resampling import (
-    bootstrap_p,
-    over_seeds,
-    percentiles,
-    resampled_sums,
-)
+from tripwright.statistics.resampling import bootstrap_p, over_seeds, percentiles, resampled_sums
 
 
 def coverage(n: int, p: float) -> float:

@@ -7,13 +7,7 @@ import pytest
 
 from tripwright.cli.main import Verb
 from tripwright.cli.main import main as run_main
-from tripwright.evals.power import (
-    Scatter,
-    connor,
-    paired_power,
-    paired_queries,
-    unpaired_queries,
-)
+from tripwright.evals.power import Scatter, connor, paired_power, paired_queries, unpaired_queries
 
 VERBS = (Verb("power", "tripwright.cli.power", "power", "Power."),)
 

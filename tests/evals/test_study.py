@@ -15,14 +15,7 @@ from tripwright.cli.main import main
 from tripwright.domains.deeptravel.verifiers import verification
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.errors import UserError
-from tripwright.evals.study import (
-    Labels,
-    Study,
-    make_study,
-    merged,
-    read_labels,
-    summary,
-)
+from tripwright.evals.study import Labels, Study, make_study, merged, read_labels, summary
 from tripwright.transcript import Rows, Segment, StopReason, ToolCall, Transcript
 from tripwright.world.generator import build_world
 

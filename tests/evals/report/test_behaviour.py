@@ -28,13 +28,7 @@ from tripwright.evals.report.behaviour import (
     strips,
     transitions,
 )
-from tripwright.evals.report.folder import (
-    UNREADABLE,
-    ReportedRun,
-    columns_of,
-    read_work,
-    steps_of,
-)
+from tripwright.evals.report.folder import UNREADABLE, ReportedRun, columns_of, read_work, steps_of
 from tripwright.evals.report.learning import (
     cost_section,
     learning_section,

@@ -21,12 +21,7 @@ from tripwright.cli.main import main
 from tripwright.errors import UserError
 from tripwright.evals.report import report_page, write_report
 from tripwright.evals.report.folder import ReportedRun
-from tripwright.evals.report.viewer import (
-    Budget,
-    Viewer,
-    blocks,
-    drawn,
-)
+from tripwright.evals.report.viewer import Budget, Viewer, blocks, drawn
 from tripwright.transcript import Segment, StopReason, ToolCall, Transcript
 
 Line = Callable[..., dict[str, Any]]

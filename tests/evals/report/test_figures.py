@@ -6,18 +6,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tripwright.evals.report.charts import (
-    Lines,
-    Series,
-    smoothed,
-)
-from tripwright.evals.report.learning import (
-    best,
-    cost_figures,
-    failure_table,
-    first_reached,
-    thin,
-)
+from tripwright.evals.report.charts import Lines, Series, smoothed
+from tripwright.evals.report.learning import best, cost_figures, failure_table, first_reached, thin
 from tripwright.files import csv_text
 
 
