@@ -1,7 +1,7 @@
 """Kills a training run with SIGKILL again and again, and compares what comes out with a run that
 was left alone (row B6).
 
-    python benchmarks/kills.py [--kills 20] [--seed 0] [--every-steps 5]
+    python benchmarks/kills.py [--kills 20] [--seed 0] [--every-steps 5] [--steps 25]
 
 Both runs are real processes of `tripwright train` on a tiny model: copy warm-up, cold start, GRPO.
 The kills come at random steps over the whole run, each a random moment after its step, so that some
@@ -38,14 +38,14 @@ superwords = 80
 shape = {hidden = 64, layers = 2, heads = 2, kv_heads = 1, head_size = 32, feed_forward = 96, positions = 1280}
 
 [copy_pretraining]
-max_steps = 25
+max_steps = {steps}
 
 [sft]
-steps = 25
+steps = {steps}
 batch_size = 2
 
 [grpo]
-steps = 25
+steps = {steps}
 prompts_per_step = 2
 group_size = 2
 micro_batch_size = 2
@@ -141,6 +141,7 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--every-steps", type=int, default=5, help="steps between two checkpoints")
+    parser.add_argument("--steps", type=int, default=25, help="of each of the three stages")
     given = parser.parse_args()
     rng = random.Random(given.seed)
     with tempfile.TemporaryDirectory() as folder:
@@ -149,9 +150,8 @@ def main() -> None:
             Path(folder) / "whole",
             Path(folder) / "killed",
         )
-        recipe.write_text(
-            f"{RECIPE}\n[checkpoint]\nevery_steps = {given.every_steps}\nevery_minutes = 'none'\n"
-        )
+        kept = f"[checkpoint]\nevery_steps = {given.every_steps}\nevery_minutes = 'none'\n"
+        recipe.write_text(RECIPE.replace("{steps}", str(given.steps)) + f"\n{kept}")
         began = time.monotonic()
         finish(start(recipe, whole, 0))
         total, alone = len(lines(whole)), time.monotonic() - began

@@ -56,9 +56,10 @@ def main() -> None:
     )
     asked.add_argument("--threads", type=int, default=2)
     asked.add_argument("--steps", type=int, default=10)
+    asked.add_argument("--layers", type=int, default=NanoShape().layers)
     given = asked.parse_args()
     torch.set_num_threads(given.threads)
-    made = matrices(NanoShape())
+    made = matrices(NanoShape(layers=given.layers))
     ours = median_seconds(Muon(made, dtype=fastest()), given.steps)
     theirs = median_seconds(torch.optim.Muon(made), given.steps)
     print(

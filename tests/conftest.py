@@ -37,10 +37,13 @@ from tripwright.world.generator import build_tables
 from tripwright.world.importer import import_world
 from tripwright.world.store import World
 
+# each takes a minute or more
+LONGEST = ("test_benchmarks.py", "test_commands.py", "test_importer.py")
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The file that takes longest comes first, so that two processes end together."""
-    items.sort(key=lambda item: item.path.name != "test_benchmarks.py")
+    """The files that take longest come first, so that two processes end together."""
+    items.sort(key=lambda item: item.path.name not in LONGEST)
 
 
 @pytest.fixture(scope="session")
