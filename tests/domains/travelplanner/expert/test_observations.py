@@ -1,9 +1,6 @@
-"""What a careful expert keeps of an answer: nothing of one that is about something else than was
-asked."""
+"""What a careful expert keeps of an answer, and which tools it needs."""
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import pytest
 
@@ -12,7 +9,7 @@ from tripwright.domains import dialect_named
 from tripwright.domains.deeptravel.tools.live_tools import LiveToolBox
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.domains.travelplanner.expert import STYLES, ExpertPolicy
-from tripwright.domains.travelplanner.expert.planner import Observations, Search
+from tripwright.domains.travelplanner.expert.seen import Observations, Search
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.errors import UserError
 from tripwright.transcript import Rows
@@ -31,7 +28,7 @@ ROWS = Rows(
 
 def test_a_whole_page_leads_to_the_next() -> None:
     observations = Observations(paged=True)
-    assert observations.add(BOSTON, 1, False, ROWS)
+    observations.add(BOSTON, 1, False, ROWS)
     found = observations.of(BOSTON)
     assert [row["name"] for row in found.rows] == ["Blue Fish", "Hill Top"] and (
         found.next_page,
@@ -39,35 +36,14 @@ def test_a_whole_page_leads_to_the_next() -> None:
     ) == (2, False)
 
 
-@pytest.mark.parametrize(
-    "rows",
-    [
-        ROWS.cut(0),
-        replace(ROWS, values=(("Blue Fish", "Salem"),)),
-        replace(ROWS, fields=("name", "cuisines"), about={"city": "Salem"}),
-        replace(ROWS, page=2),
-    ],
-)
-def test_an_answer_about_something_else_is_no_answer(rows: Rows) -> None:
-    observations = Observations(paged=True)
-    assert not observations.add(BOSTON, 1, False, rows)
-    # asked for once more, by its number
-    assert observations.of(BOSTON).rows == [] and observations.of(BOSTON).next_page == 1
-    assert (
-        not observations.add(BOSTON, 1, True, rows)
-        and observations.of(BOSTON).lost
-        and not observations.of(BOSTON).is_open
-    )
-
-
-def test_one_table_is_not_of_two_cities() -> None:
-    observations, unnamed = (
-        Observations(paged=False),
-        Rows("Attraction", ("name",), (("Old Park",),), total=1),
-    )
-    for city, kept in (("Boston", 1), ("Salem", 0)):
-        assert observations.add(Search.of("search_attractions", city=city), 1, False, unnamed)
-        assert len(observations.of(Search.of("search_attractions", city=city)).rows) == kept
+def test_of_a_page_that_was_cut_the_whole_rows_count() -> None:
+    """It is asked for once more, by its number; then the rest is lost."""
+    observations, search = Observations(paged=True), BOSTON
+    observations.add(search, 1, False, ROWS.cut(1))
+    found = observations.of(search)
+    assert [row["name"] for row in found.rows] == ["Blue Fish"] and found.next_page == 1
+    observations.add(search, 1, True, ROWS.cut(1))
+    assert found.lost and not found.is_open and len(found.rows) == 1
 
 
 @pytest.mark.parametrize(
@@ -75,7 +51,7 @@ def test_one_table_is_not_of_two_cities() -> None:
 )
 def test_that_there_is_nothing_is_not_that_nobody_can_tell(problem: str, known: bool) -> None:
     observations = Observations(paged=False)
-    assert observations.add(BOSTON, 1, False, Rows(problem=problem))
+    observations.add(BOSTON, 1, False, Rows(problem=problem))
     assert observations.of(BOSTON).is_known is known and not observations.of(BOSTON).is_open
 
 

@@ -1,38 +1,56 @@
 """Styles "careful" and "brief": information first, as an agent plans that does not know the answer.
 
-It follows one line of thought (cities, nights, a way of travelling) as long as that may keep the
-budget and the wishes, asks for the first thing about it that it does not know, and turns back at a
-dead end: no place to stay as asked, no way back, over budget. Its answer is made of what tools have
-shown. Only when every line of thought has ended does it say that there is no plan, and why; at a
-limit, or where a tool could not tell, it says that it has found none.
+It keeps a world of the rows that tools have shown, and asks the oracle for the cheapest plan there,
+with what it hopes for in place of what it has not asked (`seen.py`). It asks for the first thing
+that the plan only hopes for, and so on until a plan within the budget is made of what was seen. It
+follows one line of thought (cities and a way of travelling) as long as that is likely to keep the
+budget. Only when the oracle finds no plan, even if all that is not known were free, does it say
+that there is none, and why; at a limit, or where a tool could not tell, it says that it has found
+none.
 """
 
 from __future__ import annotations
 
+import itertools
+import math
 import random
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tripwright.agent.session import Session
 from tripwright.agent.turn import write_call
-from tripwright.domains.travelplanner.expert.planner import (
-    CITY,
+from tripwright.domains.travelplanner.expert.seen import (
+    CITIES,
+    FLIGHTS,
+    FREE,
+    RESTAURANTS,
     ROAD,
-    CarefulPlanner,
+    SIGHTS,
+    STAYS,
+    Hopes,
     Observations,
-    Outlook,
-    Row,
     Search,
-    Trip,
-    TripPart,
-    TripRoute,
-    route_splits,
+    SearchResult,
+    SeenWorld,
+    hoped_for,
+    usual_hopes,
 )
-from tripwright.domains.travelplanner.expert.turns import ExpertStyle, answer_text
-from tripwright.domains.travelplanner.plan.plan import MEALS
+from tripwright.domains.travelplanner.expert.turns import (
+    ExpertStyle,
+    answer_text,
+    only_what_the_face_shows,
+)
+from tripwright.domains.travelplanner.oracle.explanation import explain, usd
+from tripwright.domains.travelplanner.oracle.options import Problem, unplannable
+from tripwright.domains.travelplanner.oracle.planner import (
+    Solution,
+    plan_days,
+    solve,
+    within_budget,
+)
 from tripwright.domains.travelplanner.query import Query
+from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.domains.travelplanner.task import check_tools, trip_query
 from tripwright.domains.wording import listed
 from tripwright.errors import counted
@@ -45,39 +63,47 @@ MOST_TRIES = 4  # of one call that a fault kept from its answer
 # impossible
 MOST_WIDENED = 3
 SPARE_SHARE = 0.6  # of the context, up to which there is room for searches that only compare
-MOST_NAMED = 3  # dead ends that are named one by one
+NEAR_KM = 300  # as long as an unknown road is taken to be where a taxi might do
+MOST_TRIPS = 100  # of one way of travelling, cheapest first, that are weighed against each other
 
 ASK: Mapping[str, Sequence[str]] = {
-    "get_cities": (
+    CITIES: (
         "First, which cities does {state} have?",
         "I need the cities of {state}.",
         "Let me list the cities of {state}.",
     ),
-    "search_flights": (
+    FLIGHTS: (
         "Which flights go from {origin} to {destination} on {date}?",
         "Flights from {origin} to {destination} on {date}.",
         "I look for a flight from {origin} to {destination} on {date}.",
     ),
-    "search_ground_transportation": (
+    ROAD: (
         "How long is the {way} from {origin} to {destination}, and what does it cost?",
         "I check the {way} from {origin} to {destination}.",
         "Next, the {way} from {origin} to {destination}.",
     ),
-    "search_accommodations": (
+    STAYS: (
         "Where can one stay in {city}?",
         "I look for a place to stay in {city}{wishes}.",
         "Now a place to stay in {city}{wishes}.",
     ),
-    "search_restaurants": (
+    RESTAURANTS: (
         "Where can one eat in {city}?",
         "Now restaurants in {city}{cuisines}.",
         "I look for meals in {city}{cuisines}.",
     ),
-    "search_attractions": (
+    SIGHTS: (
         "What is there to see in {city}?",
         "Now the sights of {city}.",
         "I still need something to see in {city}.",
     ),
+}
+# what a search shows, in a word, and its price
+SHOWN = {
+    FLIGHTS: ("flight", "price_usd"),
+    STAYS: ("stay", "price_usd"),
+    RESTAURANTS: ("restaurant", "average_cost_usd"),
+    SIGHTS: ("sight", ""),
 }
 MORE = ("There is another page.", "I read on.", "Not enough yet: the next page.")
 AGAIN = (
@@ -86,9 +112,9 @@ AGAIN = (
     "That did not work. Again.",
 )
 BROKEN = (
-    "That answer cannot be right or whole.",
-    "I cannot use that answer.",
-    "Something is wrong with that answer.",
+    "That answer is not whole.",
+    "A part of that answer is missing.",
+    "I cannot see all of that answer.",
 )
 COMPARE = (
     "Before I decide, I compare.",
@@ -107,21 +133,43 @@ DONE = (
 )
 
 
-@dataclass(frozen=True)
-class CarefulEpisode:
-    """How an episode went: the trip that was answered, and each line of thought that had to be
-    given up, in words."""
-
-    trip: Trip | None
-    dead_ends: tuple[str, ...]
-
-
 class _Over(Exception):
     """The session has ended, or has no call left."""
 
 
-def play_careful(session: Session, style: ExpertStyle) -> CarefulEpisode:
-    """Plays one session to its end. Raises UserError for a face of other tools."""
+@dataclass(frozen=True)
+class LineOfThought:
+    """A line of thought: a plan, and the searches that it needs to become one of rows that were
+    seen."""
+
+    plan: Solution
+    searches: tuple[Search, ...]
+
+    @property
+    def cost_usd(self) -> float:
+        return self.plan.cost_usd or 0.0
+
+    @property
+    def cities(self) -> list[str]:
+        return [stop.city for stop in self.plan.cities]
+
+    @property
+    def is_driven(self) -> bool:
+        return self.plan.legs[0].mode == "self-driving"
+
+    def is_like(self, other: LineOfThought) -> bool:
+        """But for the order of cities and the nights in them."""
+        return {*self.cities} == {*other.cities} and self.is_driven == other.is_driven
+
+    def __str__(self) -> str:
+        """Such as "2 nights in Dalby and 1 night in Ely, by car"."""
+        stops = [f"{counted(stop.nights, 'night')} in {stop.city}" for stop in self.plan.cities]
+        return f"{listed(stops)}, {'by car' if self.is_driven else 'by plane or taxi'}"
+
+
+def play_careful(session: Session, style: ExpertStyle) -> Solution | None:
+    """Plays one session to its end, and returns the plan that it has answered. Raises UserError for
+    a face of other tools."""
     check_tools(session.tools.face)
     return _Play(session, style).run()
 
@@ -136,217 +184,256 @@ def unanswered(session: Session) -> bool:
 class _Play:
     def __init__(self, session: Session, style: ExpertStyle):
         self.session, self.style, self.query = session, style, trip_query(session)
-        self.observations = Observations(paged=session.dialect.page_rows is not None)
-        self.planner = CarefulPlanner(self.query, self.observations)
-        self.words = Words(style, self.planner)
-        self.dead_ends: list[str] = []
+        self.seen = Observations(paged=session.dialect.page_rows is not None)
+        self.words = Words(style, self.query)
         self.note = ""  # what the next turn says before the reason for its call
         self.random = random.Random(f"play {style.seed} {self.query.query}")
-        self.pursued: Outlook | None = None
+        self.pursued: LineOfThought | None = None
         self.considered: list[str] = []  # the cities that are combined
-        self.has_ended = False  # every line of thought, without a trip
+        self.has_ended = False  # every line of thought, without a plan
 
-    def run(self) -> CarefulEpisode:
-        trip: Trip | None = None
+    def run(self) -> Solution | None:
+        plan: Solution | None = None
         try:
-            if len(self.query.date) == self.query.days:
-                trip = self._plan()
-            self.has_ended = trip is None
+            self.considered += [self.query.dest] if self.query.days <= 3 else []
+            if unplannable(self.query, self._world(self.considered)) is None:
+                plan = self._plan()
+            self.has_ended = plan is None
         except _Over:
-            trip = None
+            plan = None
         if not self.session.done:
-            self._answer(trip)
-        return CarefulEpisode(trip, tuple(self.dead_ends))
+            self._answer(plan)
+        return plan
 
-    def _answer(self, trip: Trip | None) -> None:
-        if trip is not None:
-            days, plan_format = plan_days(self.query, trip), self.session.dialect.plan_format
-            self._say(self.words.done(trip), answer_text(self.query, days, plan_format))
-            return
-        self.note = ""  # what it meant to look at next is no reason any more
-        reason = self.words.one_of(NOTHING_LEFT) if self.has_ended else ""
-        self._say(reason, f"<answer>{self._no_plan()}</answer>")
+    def _world(self, cities: Sequence[str], hopes: Hopes | None = None) -> SeenWorld:
+        return SeenWorld(self.query, cities, self.seen, hopes)
 
-    def _no_plan(self) -> str:
-        """In an answer, because it is one: the episode ends by it, and not by a turn that cannot be
-        read."""
-        if not self.has_ended:
-            return "I found no plan for this trip with the calls that I had."
-        why = dead_ends(self.planner, self.considered)
-        if self.observations.anything_lost:
-            return f"I found no plan for this trip in the answers that I could read: {why}."
-        if self.observations.anything_unknown:
-            return f"I found no plan for this trip in what is known: {why}."
-        return f"No plan is possible: {why}."
+    # ---- which line of thought
 
-    def _plan(self) -> Trip | None:
+    def _plan(self) -> Solution | None:
         pool = self._cities()
-        considered = self.considered
-        considered += pool[: self.query.visiting_city_number + self._room_to_compare()]
-        del pool[: len(considered)]
-        self._look_around(considered)
-        enough = self.query.visiting_city_number + MOST_WIDENED
+        considered, visits = self.considered, self.query.visiting_city_number
+        if pool:
+            considered += pool[: visits + self._room_to_compare()]
+            del pool[: len(considered)]
+            self._look_around(considered)
         while True:
-            trip, hope, is_likely = self.planner.look(
-                considered, self.pursued.route if self.pursued else None
-            )
-            if trip is not None:
-                return self._compared(trip)
-            if hope is not None and (is_likely or not pool or len(considered) >= enough):
-                self._turn_to(hope)
-                self._ask((hope.unknown or hope.better)[0])
+            line = self._line(usual_hopes(self.query, self.seen))
+            if line is None and not (pool and len(considered) < visits + MOST_WIDENED):
+                line = self._line(FREE)
+            if line is not None and not line.searches:
+                return self._compared(line)
+            if line is not None:
+                self._turn_to(line)
+                self._ask(line.searches[0])
             elif pool:
                 considered.append(pool.pop(0))
-                if hope is None:
-                    self._add_note(
-                        f"{self._why_not()} {self.words.one_of(WIDEN, city=considered[-1])}"
-                    )
+                self._add_note(self._why_not() + self.words.one_of(WIDEN, city=considered[-1]))
             else:
                 return None
 
-    def _compared(self, trip: Trip) -> Trip:
-        """The best trip after the style's further searches: only such as can still make a better
-        one."""
-        rival: Outlook | None = None
+    def _line(self, hopes: Hopes) -> LineOfThought | None:
+        """The one that lacks least, of those within the budget: of the cities and the way that are
+        pursued, or else of all."""
+        lines: list[LineOfThought] = []
+        if self.pursued is not None:
+            lines = self._lines(self.pursued.cities, hopes, [self.pursued.is_driven])
+        lines = lines or self._lines(self.considered, hopes)
+        return min(lines, key=lambda line: (len(line.searches), line.cost_usd), default=None)
+
+    def _lines(
+        self,
+        cities: Sequence[str],
+        hopes: Hopes | None,
+        driving: Sequence[bool] = (True, False),
+        below_usd: float | None = None,
+    ) -> list[LineOfThought]:
+        """Within the budget, or for less than `below_usd`."""
+        query, world = self.query, self._world(cities, hopes)
+        if below_usd is not None:
+            query = query.model_copy(update={"budget": below_usd - 0.01})
+        plans = (
+            plan
+            for is_driven in driving
+            for plan in itertools.islice(within_budget(query, world, is_driven), MOST_TRIPS)
+        )
+        return [LineOfThought(plan, tuple(hoped_for(self.seen, plan))) for plan in plans]
+
+    def _compared(self, line: LineOfThought) -> Solution:
+        """The cheapest plan after the style's further searches: only such as can still make a
+        cheaper one."""
+        rival: LineOfThought | None = None
         for extra in range(self.style.max_extra_searches, 0, -1):
-            following = self._worth_comparing(trip, extra)
+            following = self._rival(line, extra)
+            if rival is not None and str(following) != str(rival):
+                self._add_note(self._why_kept(line, rival))
             if following is None:
-                break
-            search, other = following
-            if rival is None or other is None or other.route != rival.route:
-                self._add_note(self.words.compare(other))
-            rival = other
+                return line.plan
+            if str(following) != str(rival):
+                self._add_note(self.words.compare(following))
+            rival = following
             try:
-                self._ask(search)
+                self._ask(rival.searches[0])
             except _Over:
                 break
-            now = self.planner.look(self.considered, None).trip
-            assert now is not None  # what was seen stays seen
-            if now.cost_usd != trip.cost_usd or now.route != trip.route:
-                self._add_note(self.words.cheaper(trip, now))
-            elif (why := self._why_no_cheaper(search, rival, now)) is not None:
-                self._add_note(self.words.no_cheaper(why))
-                rival = None
-            trip = now
-        if rival is not None and rival.route != trip.route:
-            self._add_note(self.words.no_cheaper("I have not seen all of the other trip"))
-        return trip
+            lines = self._lines(self.considered, None, below_usd=line.cost_usd)
+            if seen := [each for each in lines if not each.searches]:
+                now = min(seen, key=lambda each: each.cost_usd)
+                self._add_note(self.words.cheaper(line, now))
+                line, rival = now, None
+        if rival is not None:
+            self._add_note(self._why_kept(line, rival))
+        return line.plan
 
-    def _why_no_cheaper(self, search: Search, rival: Outlook | None, trip: Trip) -> str | None:
-        """What a comparison has shown; None while the rival may still be cheaper."""
-        if rival is None:
-            return self.words.same_trip(search)
-        now = self.planner.outlook(rival.route)
-        if now.lower_usd >= trip.cost_usd:
-            return (
-                f"the other trip costs ${now.lower_usd:,.0f} or more, this one"
-                f" ${trip.cost_usd:,.0f}"
+    def _why_kept(self, line: LineOfThought, rival: LineOfThought) -> str:
+        now = self._likely(rival)
+        why = "I have not seen all of the other trip"
+        if now is None:
+            why = "There is no such trip"
+        elif now.cost_usd >= line.cost_usd:
+            guess = "about " if now.searches else ""
+            why = (
+                f"The other trip costs {guess}${now.cost_usd:,.0f}, this one ${line.cost_usd:,.0f}"
             )
-        if now.dead is not None:
-            return now.dead
-        if not now.unknown:
-            other = self.planner.trip(now, at_any_cost=True)
-            return (
-                other
-                if isinstance(other, str)
-                else f"the other trip costs ${other.cost_usd:,.0f}, this one ${trip.cost_usd:,.0f}"
-            )
-        likely = self.planner.likely_usd(now)
-        if likely < trip.cost_usd:
+        return f"{why}, so I keep the plan."
+
+    def _likely(self, line: LineOfThought) -> LineOfThought | None:
+        """The cheapest over its cities and its way, with what such parts have cost so far."""
+        hopes = usual_hopes(self.query, self.seen)
+        lines = self._lines(line.cities, hopes, [line.is_driven], below_usd=math.inf)
+        return min(lines, key=lambda each: each.cost_usd, default=None)
+
+    def _rival(self, line: LineOfThought, most: int) -> LineOfThought | None:
+        """The plan that promises to be the cheapest, by what such parts have cost so far, settled
+        by `most` further searches; None where there is none, or no room for it."""
+        dialect = self.session.dialect
+        most = min(most, self._calls_left())
+        if most < 1 or self.session.length > SPARE_SHARE * dialect.context_tokens:
             return None
-        return (
-            "with average prices for what I have not asked, the other trip costs about"
-            f" ${likely:,.0f}, this one ${trip.cost_usd:,.0f}"
-        )
+        kinds = {search.tool for search, found in self.seen.results.items() if found.rows}
+        hopes = usual_hopes(self.query, self.seen)._replace(road_km=NEAR_KM)
+        rivals = [
+            each
+            for each in self._lines(self.considered, hopes, below_usd=line.cost_usd)
+            if 0 < len(each.searches) <= most
+            and kinds >= {search.tool for search in each.searches} - {SIGHTS, ROAD}
+        ]
+        return min(rivals, key=lambda each: each.cost_usd, default=None)
 
     def _cities(self) -> list[str]:
         """Candidates, in an order of their own: nothing is known of them yet."""
         if self.query.days <= 3:
-            return [self.query.dest]
-        cities_search = Search.of("get_cities", state=self.query.dest)
-        self._ask(cities_search)
-        cities = [
-            row[CITY]
-            for row in self.observations.of(cities_search).rows
-            if row[CITY] != self.query.org
-        ]
+            return []
+        search = Search.of(CITIES, state=self.query.dest)
+        self._ask(search)
+        cities = [row["city"] for row in self.seen.of(search).rows]
+        cities = [city for city in dict.fromkeys(cities) if city != self.query.org]
         self.random.shuffle(cities)
         return cities
 
     def _room_to_compare(self) -> int:
         """How many cities more than needed can be looked at, with a third of the calls left for
         what goes wrong."""
-        cities = self.query.visiting_city_number
-        spare = self._calls_left() * 2 // 3 - (4 * cities + 1)
-        return max(0, min(self.style.compared_cities, spare)) if self.query.days > 3 else 0
+        spare = self._calls_left() * 2 // 3 - (4 * self.query.visiting_city_number + 1)
+        return max(0, min(self.style.compared_cities, spare))
 
     def _look_around(self, cities: list[str]) -> None:
         """The way to each city, where there is more than one to choose from: by car if one can
         drive to the first, else by plane."""
         if len(cities) <= self.query.visiting_city_number:
             return
-        family = self.planner.families[0]
+        wish, by_plane = self.query.local_constraint.transportation, False
         for city in cities:
-            for _ in self.planner.families:
-                leg = self.planner.leg(self.query.org, city, self.query.date[0], family)
-                if leg.unknown is not None:
-                    self._ask(leg.unknown)
-                    leg = self.planner.leg(self.query.org, city, self.query.date[0], family)
-                if leg.dead is None or city != cities[0]:
-                    break
-                family = self.planner.families[-1]
+            ends = {"origin": self.query.org, "destination": city}
+            road = Search.of(ROAD, **ends, mode="self-driving")
+            if wish != "no self-driving" and not by_plane:
+                self._ask(road)
+                by_plane = city == cities[0] and not self.seen.of(road).rows
+            if wish != "no flight" and (by_plane or wish is not None):
+                self._ask(Search.of(FLIGHTS, **ends, date=self.query.date[0]))
 
-    def _turn_to(self, hope: Outlook) -> None:
-        before = self.pursued
+    def _turn_to(self, line: LineOfThought) -> None:
+        before, self.pursued = self.pursued, line
         if before is None:
-            self._add_note(self.words.plan(hope.route))
-        elif before.route != hope.route:
+            self._add_note(self.words.plan(line))
+        elif not before.is_like(line):
             why = self._why_given_up(before)
-            self._add_note(
-                self.words.plan(hope.route)
-                if why is None
-                else self.words.dead_end(why, before.route, hope.route)
-            )
-            if why is not None and not before.route.is_like(hope.route):
-                self.dead_ends.append(why)
-        self.pursued = hope
+            note = self.words.plan(line) if why is None else self.words.dead_end(why, line)
+            self._add_note(note)
 
-    def _why_given_up(self, before: Outlook) -> str | None:
+    def _why_given_up(self, before: LineOfThought) -> str | None:
         """None where it was no dead end: another way merely looks better now."""
-        now = self.planner.outlook(before.route)
-        if now.dead is not None:
-            return now.dead
-        if not now.unknown and isinstance(why := self.planner.trip(now), str):
-            return why
-        likely = self.planner.likely_usd(now)
-        if likely <= self.query.budget:
+        free = self._world(before.cities, FREE)
+        problem = Problem(self.query, free)
+        for stop in before.plan.cities:
+            if why := problem.why_not(stop.city, stop.nights):
+                return why.removesuffix(".")
+        days = itertools.accumulate((stop.nights for stop in before.plan.cities), initial=0)
+        for leg, day in zip(before.plan.legs, days, strict=True):
+            if problem.leg(leg.origin, leg.destination, day, before.is_driven) is None:
+                way = "drive" if before.is_driven else "fly or take a taxi"
+                return f"I find no way to {way} from {leg.origin} to {leg.destination}"
+        likely = self._likely(before)
+        if likely is None:
+            return f"no trip to {listed(before.cities)} keeps the wishes"
+        if likely.cost_usd <= self.query.budget:
             return None
-        guess = ", with average prices for what I have not asked" if now.unknown else ""
+        guess = ", with average prices for what I have not asked" if likely.searches else ""
         return (
-            f"the trip would come to about ${likely:,.0f}{guess}, above the budget of"
+            f"the trip would come to about ${likely.cost_usd:,.0f}{guess}, above the budget of"
             f" ${self.query.budget:,}"
         )
 
     def _why_not(self) -> str:
-        """For the last line of thought, when nothing is left to follow."""
+        """For the last line of thought, when it leads no further."""
         why = self._why_given_up(self.pursued) if self.pursued else None
         self.pursued = None
-        if why is None:
-            return ""
-        self.dead_ends.append(why)
-        return f"{_capital(why)}."
+        return f"{_capital(why)}. " if why else ""
 
-    def _worth_comparing(self, trip: Trip, most: int) -> tuple[Search, Outlook | None] | None:
-        """A search that can lead to a better trip within `most` searches, and the route of that
-        trip if it is another one; None where there is none, or no room for it."""
-        dialect = self.session.dialect
-        if self._calls_left() < 1 or self.session.length > SPARE_SHARE * dialect.context_tokens:
-            return None
-        rival = self.planner.rival(self.considered, trip, min(most, self._calls_left()))
-        if rival is not None:
-            return rival.unknown[0], rival
-        cheaper = self.planner.cheaper_parts(trip)
-        return (cheaper[0], None) if cheaper else None
+    # ---- turns
+
+    def _answer(self, plan: Solution | None) -> None:
+        if plan is not None:
+            plan_format, places = self.session.dialect.plan_format, self._world(self.considered)
+            text = answer_text(self.query, self._days(plan), plan_format, city_lookup(places))
+            self._say(self.words.done(plan), text)
+            return
+        self.note = ""  # what it meant to look at next is no reason any more
+        reason = self.words.one_of(NOTHING_LEFT) if self.has_ended else ""
+        self._say(reason, f"<answer>{self._no_plan()}</answer>")
+
+    def _days(self, plan: Solution) -> list[dict[str, Any]]:
+        """In Planner-R1's schema, as far as the face has shown it."""
+        days = plan_days(self.query, plan)
+        travel = [day["transportation"] for day in days if day["transportation"] != "-"]
+        for record, leg in zip(travel, plan.legs, strict=True):
+            if leg.flight is not None:
+                ends = {"origin": leg.origin, "destination": leg.destination}
+                found = self.seen.of(Search.of(FLIGHTS, **ends, date=leg.flight.date))
+                row = next(row for row in found.rows if row["number"] == leg.flight.number)
+                miles = row.get("distance_miles", "-")
+                record["distance"] = miles if isinstance(miles, str) else f"{miles:g} miles"
+        for day in days:
+            only_what_the_face_shows(day, self.session.tools.face)
+        return days
+
+    def _no_plan(self) -> str:
+        """In an answer, because it is one: the episode ends by it, and not by a turn that cannot be
+        read. It claims no more than the answers have shown."""
+        if not self.has_ended:
+            return "I found no plan for this trip with the calls that I had."
+        world = self._world(self.considered, FREE)
+        least_usd, reason = solve(self.query, world).cost_usd, explain(self.query, world)
+        why = reason.words.removesuffix(".") if reason else ""
+        if least_usd is not None:
+            budget = usd(self.query.budget)
+            why = f"the cheapest trip costs {usd(least_usd)} or more, the budget is {budget}"
+        found = self.seen.results.values()
+        if any(result.lost for result in found):
+            return f"I found no plan for this trip in the answers that I could read: {why}."
+        if not all(result.is_known for result in found):
+            return f"I found no plan for this trip in what is known: {why}."
+        return f"No plan is possible: {why}."
 
     def _calls_left(self) -> int:
         dialect = self.session.dialect
@@ -355,7 +442,7 @@ class _Play:
     def _ask(self, search: Search) -> None:
         """One answer to a search, or to the next page of it. Raises _Over when nothing can be asked
         any more."""
-        face, result = self.session.tools.face, self.observations.of(search)
+        face, result = self.session.tools.face, self.seen.of(search)
         page, again = result.next_page or 1, result.answered
         name, arguments = face.offer.call_of(search.tool, search.arguments)
         call = write_call(name, {**arguments, PAGE: page} if again else arguments)
@@ -370,14 +457,15 @@ class _Play:
                 break
             reason = self.words.one_of(AGAIN)
         else:
-            self.observations.add_failure(search)
+            self.seen.add_failure(search)
             return
         rows = self.session.transcript.calls[-1].rows
         assert rows is not None  # played just now
-        if not self.observations.add(search, page, again, rows):
+        self.seen.add(search, page, again, rows)
+        if not rows.is_whole:
             self._add_note(self.words.one_of(BROKEN))
         elif self.style.thoughts == "long":
-            self._add_note(self.words.learned(search))
+            self._add_note(self.words.learned(search, self.seen.of(search)))
 
     def _add_note(self, sentence: str) -> None:
         self.note = f"{self.note} {sentence}".strip()
@@ -400,9 +488,9 @@ class Words:
     """The reasons that it gives, in varied words: drawn by the style's seed, the same for the same
     request."""
 
-    def __init__(self, style: ExpertStyle, planner: CarefulPlanner):
-        self.style, self.planner, self.query = style, planner, planner.query
-        self._random = random.Random(f"words {style.seed} {planner.query.query}")
+    def __init__(self, style: ExpertStyle, query: Query):
+        self.style, self.query = style, query
+        self._random = random.Random(f"words {style.seed} {query.query}")
 
     def one_of(self, phrases: Sequence[str], **slots: str) -> str:
         return phrases[self._random.randrange(len(phrases))].format(**slots)
@@ -418,213 +506,45 @@ class Words:
         }
         return self.one_of(ASK[search.tool], **slots)
 
-    def plan(self, route: TripRoute) -> str:
+    def plan(self, line: LineOfThought) -> str:
         """A line of thought, when it is taken up."""
-        return self.one_of(PLAN, what=f"{_stops(route)}, {_way(route)}")
+        return self.one_of(PLAN, what=str(line))
 
-    def compare(self, other: Outlook | None) -> str:
-        """`other` is the route that may be better; None where the trip itself may become
-        cheaper."""
-        trip = f"{_stops(other.route)}, {_way(other.route)}," if other else "The same trip"
-        return f"{self.one_of(COMPARE)} {trip} may cost less."
+    def compare(self, other: LineOfThought) -> str:
+        return f"{self.one_of(COMPARE)} {_capital(str(other))}, may cost less."
 
-    def cheaper(self, before: Trip, now: Trip) -> str:
-        if now.cost_usd < before.cost_usd:
-            return f"That is cheaper: ${now.cost_usd:,.0f} instead of ${before.cost_usd:,.0f}."
-        return f"Better for its more even nights: {_stops(now.route)}."
+    def cheaper(self, before: LineOfThought, now: LineOfThought) -> str:
+        return f"That is cheaper: ${now.cost_usd:,.0f} instead of ${before.cost_usd:,.0f}."
 
-    def no_cheaper(self, why: str) -> str:
-        return f"{_capital(why)}, so I keep the plan."
-
-    def same_trip(self, search: Search) -> str:
-        """What an answer has shown that makes the trip no cheaper."""
-        ends, result = search.arguments, self.planner.observations.of(search)
-        if "mode" not in ends:
-            return "what I read there is no cheaper"
-        way = f"from {ends['origin']} to {ends['destination']}"
-        if not result.rows:
-            is_known = result.is_known and not result.lost
-            return f"there is no taxi {way}" if is_known else f"the taxi {way} is not known"
-        usd = self.planner.road_usd(result.rows[0], ends["mode"])
-        return f"the taxi {way} costs ${usd:,.0f}, which is no less than the flight"
-
-    def dead_end(self, why: str, before: TripRoute, now: TripRoute) -> str:
+    def dead_end(self, why: str, now: LineOfThought) -> str:
         sentence = self.one_of(DEAD_END, why=why, Why=_capital(why))
-        return f"{sentence} {self.one_of(TURN_TO, what=_changed(before, now))}"
+        return f"{sentence} {self.one_of(TURN_TO, what=str(now))}"
 
-    def done(self, trip: Trip) -> str:
-        costs = {"cost": f"{trip.cost_usd:,.0f}", "budget": f"{self.query.budget:,}"}
+    def done(self, plan: Solution) -> str:
+        costs = {"cost": f"{plan.cost_usd:,.0f}", "budget": f"{self.query.budget:,}"}
         sentence = self.one_of(DONE, **costs)
         if self.style.thoughts != "long":
             return sentence
-        places = zip(trip.route.cities, trip.route.nights, trip.stays, strict=True)
         nights = "; ".join(
-            f"{city}, {counted(count, 'night')} at {stay['name']}" for city, count, stay in places
+            f"{stop.city}, {counted(stop.nights, 'night')} at {stop.stay.accommodation.name}"
+            for stop in plan.cities
         )
-        return f"{nights}. Travel: {', '.join(leg.mode for leg in trip.legs)}. {sentence}"
+        return f"{nights}. Travel: {', '.join(leg.mode for leg in plan.legs)}. {sentence}"
 
-    def learned(self, search: Search) -> str:
-        """One sentence on what the last answer says, for long thoughts."""
-        result, arguments = self.planner.observations.of(search), search.arguments
-        if not result.rows:
-            return "Nothing there." if result.is_known else "So that is not known."
-        if search.tool == "get_cities":
-            return f"{arguments['state']} has {', '.join(row[CITY] for row in result.rows)}."
-        row = result.rows[0]
-        if search.tool == "search_flights":
-            row = min(result.rows, key=lambda row: float(row["price_usd"]))
-            flights = counted(len(result.rows), "flight")
-            return f"{flights}, the cheapest {row['number']} at ${row['price_usd']:g} a seat."
+    def learned(self, search: Search, found: SearchResult) -> str:
+        """One sentence on what a search has shown so far, for long thoughts."""
+        if not found.rows:
+            return "Nothing there." if found.is_known else "So that is not known."
+        if search.tool == CITIES:
+            cities = ", ".join(row["city"] for row in found.rows)
+            return f"{search.arguments['state']} has {cities}."
         if search.tool == ROAD:
+            row = found.rows[0]
             return f"That takes {row['duration']} and costs ${row['cost_usd']} a vehicle."
-        city = arguments[CITY]
-        if search.tool == "search_accommodations":
-            return self._stays(result.rows)
-        if search.tool == "search_restaurants":
-            costs = [float(row["average_cost_usd"]) for row in self.planner.restaurants(city)]
-            least = f"{len(costs)} restaurants, from ${min(costs):g} a person." if costs else ""
-            return least or "No restaurant will do."
-        return f"{counted(len(self.planner.sight_names(city)), 'sight')} in {city}."
-
-    def _stays(self, rows: Sequence[Row]) -> str:
-        # nights in one city, with one in each of the others
-        longest = self.query.days - self.query.visiting_city_number
-        fitting = [
-            row for row in rows if self.planner.fits(row) and row["minimum_nights"] <= longest
-        ]
-        if not fitting:
-            return f"{len(rows)} places, none as asked."
-        best = min(fitting, key=self.planner.night_usd)
-        rooms = self.planner.rooms(best)
-        usd = f"${self.planner.night_usd(best):,.0f} a night"
-        price = f"{usd} for {rooms} rooms" if rooms > 1 else usd
-        return (
-            f"{len(fitting)} of {len(rows)} places suit; {best['name']} is {price}, from"
-            f" {best['minimum_nights']:g} nights."
-        )
-
-
-def _changed(before: TripRoute, now: TripRoute) -> str:
-    if set(before.cities) != set(now.cities):
-        return f"{_stops(now)}, {_way(now)}" if before.family != now.family else _stops(now)
-    if before.family != now.family:
-        same = (before.cities, before.nights) == (now.cities, now.nights)
-        return _way(now) if same else f"{_way(now)}, {_stops(now)}"
-    if before.cities != now.cities:
-        return f"the order {_stops(now)}"
-    return f"other nights: {_stops(now)}"
-
-
-def _stops(route: TripRoute) -> str:
-    places = zip(route.cities, route.nights, strict=True)
-    return listed([f"{counted(count, 'night')} in {city}" for city, count in places])
-
-
-def _way(route: TripRoute) -> str:
-    return "by car" if route.family == "driving" else "by plane or taxi"
+        thing, price = SHOWN[search.tool]
+        least = f", from ${min(row[price] for row in found.rows):g}" if price else ""
+        return f"{counted(len(found.rows), thing)}{least}."
 
 
 def _capital(why: str) -> str:
     return f"{why[:1].upper()}{why[1:]}"
-
-
-def dead_ends(planner: CarefulPlanner, cities: Sequence[str]) -> str:
-    """Why there is no trip over the cities that were looked at, in words that claim no more than
-    the answers have shown: the dead ends that end most lines of thought first, then what the
-    cheapest rest costs."""
-    query = planner.query
-    count = query.visiting_city_number
-    if len(query.date) != query.days:
-        return f"the request is for {query.days} days and gives {len(query.date)} dates"
-    if not route_splits(query):
-        return f"{query.days} days are too few for a trip to {counted(count, 'city')}"
-    if len(cities) < count:
-        found = counted(len(cities), "city")
-        return f"the trip is to {count} cities, and I found {found} to go to for {query.dest}"
-    reasons: Counter[str] = Counter()
-    costs: list[float] = []
-    for route in planner.routes(cities):
-        why = _obstacle(planner, route)
-        if isinstance(why, str):
-            reasons[why] += 1
-        else:
-            costs.append(why)
-    clauses = [why for why, _ in reasons.most_common(MOST_NAMED)]
-    if len(reasons) > MOST_NAMED:
-        clauses.append(f"{len(reasons) - MOST_NAMED} more ways end like these")
-    if costs:
-        what = "every other trip" if reasons else "the cheapest trip"
-        clauses.append(
-            f"{what} comes to ${min(costs):,.0f} or more, and the budget is ${query.budget:,}"
-        )
-    return "; ".join(clauses)
-
-
-def _obstacle(planner: CarefulPlanner, route: TripRoute) -> str | float:
-    """A dead end in words, or what the trip costs at the least, in US dollars."""
-    outlook = planner.outlook(route)
-    if outlook.lower_usd > planner.query.budget:
-        return outlook.lower_usd
-    if outlook.dead is not None or outlook.unknown:
-        return outlook.dead or "I have not asked for all of it"
-    trip = planner.trip(outlook, at_any_cost=True)
-    return trip.cost_usd if isinstance(trip, Trip) else trip
-
-
-def plan_days(query: Query, trip: Trip) -> list[dict[str, Any]]:
-    """A trip in Planner-R1's schema. Each place is in the city where its day ends."""
-    days: list[dict[str, Any]] = []
-    here = query.org
-    for index, (city, nights) in enumerate(zip(trip.route.cities, trip.route.nights, strict=True)):
-        full_days, names = nights - 1, [row["name"] for row in trip.meals[index]]
-        stay = trip.stays[index]["name"]
-        arrival = _day(
-            len(days) + 1, {"from": here, "to": city}, _leg(trip.legs[index], here, city), stay
-        )
-        # one arrives before dinner
-        arrival.update(zip(reversed(MEALS), names[len(MEALS) * full_days :], strict=False))
-        days.append(arrival)
-        for day in range(full_days):
-            full = _day(len(days) + 1, city, "-", stay)
-            full["attraction"] = [trip.sights[index][day]]
-            full.update(zip(MEALS, names[len(MEALS) * day :], strict=False))
-            days.append(full)
-        here = city
-    days.append(
-        _day(
-            len(days) + 1,
-            {"from": here, "to": query.org},
-            _leg(trip.legs[-1], here, query.org),
-            "-",
-        )
-    )
-    return days
-
-
-def _day(number: int, city: Any, transportation: Any, accommodation: str) -> dict[str, Any]:
-    places: dict[str, Any] = {
-        "attraction": "-",
-        "accommodation": accommodation,
-        **dict.fromkeys(MEALS, "-"),
-    }
-    return {"days": number, "city": city, "transportation": transportation, **places}
-
-
-def _leg(leg: TripPart, origin: str, destination: str) -> dict[str, Any]:
-    row = leg.row
-    assert row is not None
-    claims: dict[str, Any] = {
-        "mode": leg.mode,
-        "from": origin,
-        "to": destination,
-        "duration": row["duration"],
-    }
-    if leg.mode != "flight":
-        return {**claims, "distance": row["distance"], "cost": int(row["cost_usd"])}
-    miles = row.get("distance_miles", "-")  # not every face shows it
-    claims |= {
-        "distance": miles if isinstance(miles, str) else f"{miles:g} miles",
-        "cost": int(row["price_usd"]),
-    }
-    claims["flight_number"] = row["number"]
-    return claims | {key: row[key] for key in ("departure_time", "arrival_time") if key in row}

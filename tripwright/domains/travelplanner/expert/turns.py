@@ -91,7 +91,7 @@ class Turns:
 
     def answer(self, query: Query, days: list[dict[str, Any]], world: World) -> None:
         for day in days:
-            _only_what_the_face_shows(day, self._face)
+            only_what_the_face_shows(day, self._face)
         self._say(answer_text(query, days, self._plan_format, city_lookup(world)))
 
     def _say(self, text: str) -> None:
@@ -124,7 +124,7 @@ def answer_text(
     return f"<answer>\n{render_itinerary(query, to_official(parse.days, city_of))}</answer>"
 
 
-def _only_what_the_face_shows(day: dict[str, Any], face: Face) -> None:
+def only_what_the_face_shows(day: dict[str, Any], face: Face) -> None:
     """A plan repeats what was read: facts about a flight that this face does not show are left out,
     or '-' where Planner-R1's schema wants a value."""
     leg = day["transportation"]

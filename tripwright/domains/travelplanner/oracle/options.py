@@ -276,19 +276,6 @@ def cheapest_meals(rows: list[Restaurant], cuisines: tuple[str, ...], most: int)
     return best
 
 
-@cache
-def night_splits(nights: int, cities: int) -> tuple[tuple[int, ...], ...]:
-    """All ways to spend `nights` over `cities` in order, at least one each; equal splits first."""
-    if cities == 1:
-        return ((nights,),)
-    splits = [
-        (first, *rest)
-        for first in range(1, nights - cities + 2)
-        for rest in night_splits(nights - first, cities - 1)
-    ]
-    return tuple(sorted(splits, key=lambda split: (max(split) - min(split), split)))
-
-
 # ---- one query in one world as numbers
 
 

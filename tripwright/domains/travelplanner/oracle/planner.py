@@ -417,8 +417,7 @@ def first_within_budget(query: Query, world: World) -> Solution:
     """
     if why := why_unplannable(query, world):
         return Solution(SolveStatus.INFEASIBLE, why=why)
-    # 100 × 19.99 is a little below 1999
-    limit_cents = math.floor(min(max(-1, 100 * query.budget + 1e-6), NEVER - 1))
+    limit_cents = _limit_cents(query)
     anyhow, equally = Problem(query, world), Problem(query, world, splits="equal")
     for problem, driving in ((anyhow, True), (equally, False), (anyhow, False)):
         if _may(problem, driving):
@@ -427,6 +426,15 @@ def first_within_budget(query: Query, world: World) -> Solution:
                 return _solution(problem, trip, SolveStatus.FEASIBLE)
     why = f"no plan within the rules costs at most ${query.budget:,}."
     return Solution(SolveStatus.INFEASIBLE, why=why)
+
+
+def within_budget(query: Query, world: World, driving: bool) -> Iterator[Solution]:
+    """Every trip that keeps the rules and the budget, driving all the way or never, cheapest first:
+    one for each order of cities and nights in them, in the cheapest stays."""
+    problem = Problem(query, world)
+    if why_unplannable(query, world) is None and _may(problem, driving):
+        for trip in cheapest_trips(Bounds(problem, driving, _limit_cents(query))):
+            yield _solution(problem, trip, SolveStatus.FEASIBLE)
 
 
 def k_best(query: Query, world: World, k: int) -> list[Solution]:
@@ -465,6 +473,11 @@ def _trips(problem: Problem, k: int) -> Iterator[PricedTrip]:
             limit_cents = trips[k - 1].cost_cents
     trips.sort(key=lambda trip: (trip.cost_cents, not trip.driving))
     yield from trips[:k]
+
+
+def _limit_cents(query: Query) -> int:
+    # 100 × 19.99 is a little below 1999
+    return math.floor(min(max(-1, 100 * query.budget + 1e-6), NEVER - 1))
 
 
 def _may(problem: Problem, driving: bool) -> bool:
