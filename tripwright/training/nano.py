@@ -32,15 +32,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from operator import itemgetter
 from string import ascii_lowercase, ascii_uppercase
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import torch
 from annotated_types import Ge
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers
-from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3ForCausalLM
 
 from tripwright.agent.chat import BARE_TEMPLATE
 from tripwright.errors import UserError
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast, Qwen3ForCausalLM
 
 Count = Annotated[int, Ge(1)]
 # Of queries and keys of the first layer: in the default shape 0.9 of the attention goes where it
@@ -74,6 +76,9 @@ class NanoShape:
 
 def new_model(shape: NanoShape, tokenizer: PreTrainedTokenizerFast, seed: int) -> Qwen3ForCausalLM:
     """Random weights, fp32, deterministic in the seed."""
+    # seconds to import, which those who only read a recipe should not pay
+    from transformers import Qwen3Config, Qwen3ForCausalLM
+
     torch.manual_seed(seed)
     config = Qwen3Config(
         vocab_size=len(tokenizer),
@@ -148,6 +153,8 @@ def make_tokenizer(
 ) -> PreTrainedTokenizerFast:
     """`texts`: assistant and tool messages, system prompts and requests. `content_words`: words
     that must stay themselves. `terms`: entries of closed lists, a token each."""
+    from transformers import PreTrainedTokenizerFast
+
     terms = sorted(terms)
     wholes = {*terms, *superword_chunks(texts, {*content_words, *terms}, superwords)}
     to_bytes = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
