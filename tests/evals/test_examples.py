@@ -25,7 +25,10 @@ model.tokenizer_transcripts = 16
 model.superwords = 80
 model.shape = {hidden = 32, layers = 1, heads = 2, kv_heads = 1, head_size = 16, feed_forward = 48, positions = 1280}
 """
-PROGRAMS = sorted(EXAMPLES.glob("*.py"))
+PROGRAMS = (
+    *("judge_a_file", "evaluate_an_endpoint", "train_and_plot"),
+    *("own_tool", "own_domain"),
+)
 
 
 def run(name: str, folder: Path, *words: str) -> str:
@@ -40,10 +43,11 @@ def run(name: str, folder: Path, *words: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.name)
-def test_they_are_short(path: Path) -> None:
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_they_are_short(name):
     """Blank lines apart."""
-    assert sum(map(bool, path.read_text(encoding="utf-8").splitlines())) <= 40
+    lines = (EXAMPLES / f"{name}.py").read_text(encoding="utf-8").splitlines()
+    assert sum(map(bool, lines)) <= 40
 
 
 def test_judge_a_file(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from tripwright.training.rollouts import Rollout
 from tripwright.training.run_folder import RunFolder
 
 ROOT = Path(__file__).resolve().parents[2]
-EXAMPLE = ROOT / "docs" / "examples" / "reinforce.py"
+EXAMPLE = ROOT / "examples" / "reinforce.py"
 RECIPE = """
 threads = 1
 [dialect]
