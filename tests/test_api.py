@@ -110,6 +110,18 @@ def test_an_answer_is_judged_as_text_or_as_a_plan(world: World, queries: list[ob
     assert official.final and official.rules == "official"
 
 
+def test_the_other_domain_is_told_by_its_requests(world: World) -> None:
+    errands = list(tripwright.load_domain("deeptravel").generator.draw(world, 2, 1))
+    first, second = tripwright.play("errand-expert", errands, world)
+    assert first.passed and second.task.domain == "deeptravel"
+    assert tripwright.evaluate("errand-expert", [e.record() for e in errands], world).n == 2
+    assert tripwright.judge(first.transcript, errands[0], world).final
+    with pytest.raises(UserError):
+        tripwright.judge([], errands[0], world)
+    with pytest.raises(UserError):
+        tripwright.solve(errands[0], world)
+
+
 def test_a_plan_is_found_exactly(world: World, queries: list[object]) -> None:
     comfortable = tripwright.solve(queries[0], world)
     cheapest = tripwright.solve(queries[0], world, cheapest=True, k=2)

@@ -102,9 +102,13 @@ def _open_place(options: PlaceOptions) -> Iterator[Place]:
         yield LivePlace(live, live.where, live.identity, live.figures)
 
 
+def _closed(source: World | LiveSource) -> World | None:
+    """The world that answers, where one does."""
+    return source if isinstance(source, World) else getattr(source.ask, "world", None)
+
+
 def _world_names(source: World | LiveSource) -> set[str]:
-    world = source if isinstance(source, World) else getattr(source.ask, "world", None)
-    if world is None:
+    if (world := _closed(source)) is None:
         raise UserError(
             "A new model's tokenizer is made with the names of a closed world, and live services"
             " tell none: give model.pretrained."
@@ -114,8 +118,7 @@ def _world_names(source: World | LiveSource) -> set[str]:
 
 def _stranger(request: TravelRequest, place: Place) -> str | None:
     """A closed world knows nothing of other places and days."""
-    world = getattr(place.source.ask, "world", None)
-    if world is None:
+    if (world := _closed(place.source)) is None:
         return None
     if request.origin not in world.cities:
         return f"'{request.origin}' is no city of world '{world.name}': is it the right world?"
