@@ -445,18 +445,13 @@ def load_world(where: str | Path, seed: int | None = None) -> World:
 
     Raises UserError where the folder holds no world, and for an unknown scale.
     """
-    return World.open(where) if seed is None else generated_world(str(where), seed)
+    return World.open(where) if seed is None else World.in_memory(build_tables(str(where), seed))
 
 
 def build_world(folder: str | Path, scale: str, seed: int, report: Report | None = None) -> World:
     """Writes the world to a folder; see `write_world` for atomicity."""
     check_target(Path(folder))
     return write_world(folder, build_tables(scale, seed), report)
-
-
-def generated_world(scale: str, seed: int) -> World:
-    """One that is kept in memory."""
-    return World.in_memory(build_tables(scale, seed))
 
 
 def names_of_world(world: World) -> set[str]:

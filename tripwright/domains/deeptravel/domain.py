@@ -41,7 +41,7 @@ from tripwright.errors import UserError
 from tripwright.tools.face import Face
 from tripwright.tools.toolbox import Tools
 from tripwright.verdict import verified_by
-from tripwright.world.generator import generated_world, names_of_world
+from tripwright.world.generator import load_world, names_of_world
 from tripwright.world.scales import SCALES
 from tripwright.world.store import World
 
@@ -170,7 +170,7 @@ DOMAIN = Domain(
         figures=figures,
     ),
     generator=Generator(
-        world=generated_world, draw=_draw, mix=LevelMix, scales=SCALES, names=_world_names
+        world=load_world, draw=_draw, mix=LevelMix, scales=SCALES, names=_world_names
     ),
     report=ReportHooks(
         titles=CHECKS,

@@ -52,7 +52,7 @@ from tripwright.domains.travelplanner.task import NAME, TripTask
 from tripwright.domains.travelplanner.ungrounded import GROUNDINGS
 from tripwright.episode import Episode
 from tripwright.verdict import Verdict
-from tripwright.world.generator import generated_world, names_of_world
+from tripwright.world.generator import load_world, names_of_world
 from tripwright.world.scales import CUISINES, SCALES
 from tripwright.world.store import World
 
@@ -159,7 +159,7 @@ DOMAIN = Domain(
     plans=Plans(judge_plan, solve_query),
     credit=Credit(places_of, LOOKS_AT, FIELDS, answer_fields={"current_city": "city"}),
     generator=Generator(
-        world=generated_world,
+        world=load_world,
         draw=make_queries,
         mix=Mix,
         scales=SCALES,
