@@ -1,8 +1,6 @@
 """Requests worded by endpoints that lie, refuse, die and come back: only a text that reads back
 exactly is kept."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable
@@ -19,7 +17,6 @@ from tripwright.domains.travelplanner.queries.back_translation import (
 from tripwright.domains.travelplanner.queries.reading import Gazetteer, mismatches
 from tripwright.domains.travelplanner.queries.wording import word_query
 from tripwright.domains.travelplanner.query import Query
-from tripwright.errors import UserError
 from tripwright.llm.client import ChatEndpoint
 from tripwright.llm.endpoint import MOST_FAULTS
 
@@ -82,7 +79,7 @@ def endpoint(url: str, model: str = "m") -> ChatEndpoint:
 @pytest.mark.parametrize(
     "wrapped", ["{}", "<think>Let me see: $5.</think>\n{}", '"{}"', "```text\n{}\n```", "\n{}\n\n"]
 )
-def test_a_good_text_is_kept_on_one_line(wrapped: str, serve: Callable[..., str]) -> None:
+def test_a_good_text_is_kept_on_one_line(wrapped, serve):
     worded = back_translate(QUERY, Pool([endpoint(serve(saying(wrapped.format(GOOD))))]), PLACES)
     assert (worded.text, worded.worded_by, worded.rejected) == (GOOD, "m", ())
 
@@ -102,9 +99,7 @@ def test_a_good_text_is_kept_on_one_line(wrapped: str, serve: Callable[..., str]
         (GOOD.replace("No flights", "We do not mind flights"), ("transportation",)),
     ],
 )
-def test_what_is_wrong_is_told_and_mended(
-    text: str, fields: tuple[str, ...], serve: Callable[..., str]
-) -> None:
+def test_what_is_wrong_is_told_and_mended(text, fields, serve):
     heard: list[dict[str, Any]] = []
     worded = back_translate(QUERY, Pool([endpoint(serve(saying(text, GOOD, heard=heard)))]), PLACES)
     assert (worded.text, [each.fields for each in worded.rejected]) == (GOOD, [fields])
@@ -124,7 +119,7 @@ def test_what_is_wrong_is_told_and_mended(
         "# A trip",
     ],
 )
-def test_a_refusal_is_rejected_after_the_retries(text: str, serve: Callable[..., str]) -> None:
+def test_a_refusal_is_rejected_after_the_retries(text, serve):
     heard: list[dict[str, Any]] = []
     worded = back_translate(
         QUERY, Pool([endpoint(serve(saying(text, heard=heard)))]), PLACES, retries=2
@@ -134,14 +129,14 @@ def test_a_refusal_is_rejected_after_the_retries(text: str, serve: Callable[...,
     assert (worded.problem or "").startswith("m: ") and "\n" not in (worded.problem or "")
 
 
-def test_a_text_that_was_cut_off_is_rejected(serve: Callable[..., str]) -> None:
+def test_a_text_that_was_cut_off_is_rejected(serve):
     worded = back_translate(
         QUERY, Pool([endpoint(serve(lambda _: completion(GOOD, "length")))]), PLACES, retries=0
     )
     assert [each.fields for each in worded.rejected] == [("text",)]
 
 
-def test_the_wish_and_its_meaning_are_asked_for(serve: Callable[..., str]) -> None:
+def test_the_wish_and_its_meaning_are_asked_for(serve):
     heard: list[dict[str, Any]] = []
     back_translate(QUERY, Pool([endpoint(serve(saying(GOOD, heard=heard)))]), PLACES)
     asked = json.loads(heard[0]["messages"][1]["content"].partition("\n\n")[2])
@@ -149,9 +144,7 @@ def test_the_wish_and_its_meaning_are_asked_for(serve: Callable[..., str]) -> No
     assert "query" not in asked and asked["local_constraint"]["house rule"] == "pets"
 
 
-def test_a_dead_endpoint_is_stood_in_for_and_none_left_is_unscored(
-    serve: Callable[..., str],
-) -> None:
+def test_a_dead_endpoint_is_stood_in_for_and_none_left_is_unscored(serve):
     dead, well = endpoint(serve(sick), "dead"), endpoint(serve(saying(GOOD)), "well")
     pool = Pool([dead, well])
     assert [back_translate(QUERY, pool, PLACES, index=index).worded_by for index in range(4)] == [
@@ -161,7 +154,7 @@ def test_a_dead_endpoint_is_stood_in_for_and_none_left_is_unscored(
     assert worded.unscored and worded.text is None and "500" in (worded.problem or "")
 
 
-def test_an_endpoint_that_stays_dead_is_left_alone(serve: Callable[..., str]) -> None:
+def test_an_endpoint_that_stays_dead_is_left_alone(serve):
     heard: list[dict[str, Any]] = []
 
     def dead(request: dict[str, Any]) -> tuple[int, bytes, dict[str, str]]:
@@ -174,17 +167,7 @@ def test_an_endpoint_that_stays_dead_is_left_alone(serve: Callable[..., str]) ->
     assert "not asked" in (found[-1].problem or "")
 
 
-def test_models_take_turns() -> None:
-    three = [endpoint("http://localhost:1/v1", name) for name in "abc"]
-    assert [Pool(three).order(index)[0] for index in range(4)] == [0, 1, 2, 0]
-
-
-def test_a_wrong_key_ends_the_work(serve: Callable[..., str]) -> None:
-    with pytest.raises(UserError, match="OPENAI_API_KEY"):
-        back_translate(QUERY, Pool([endpoint(serve(lambda _: (401, b"{}", {})))]), PLACES)
-
-
-def test_the_grammar_checks_itself() -> None:
+def test_the_grammar_checks_itself():
     worded = word_checked(QUERY, PLACES, index=4, seed=1)
     assert worded == word_checked(QUERY, PLACES, index=4, seed=1)
     assert worded.text != word_checked(QUERY, PLACES, index=5, seed=1).text

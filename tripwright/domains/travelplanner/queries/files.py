@@ -39,7 +39,6 @@ from tripwright.domains.travelplanner.queries.sample import (
 )
 from tripwright.domains.travelplanner.query import Query, iter_queries
 from tripwright.domains.travelplanner.rules.evaluate import Rules, judge
-from tripwright.domains.travelplanner.rules.facts import PlanVerdict
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.errors import UserError
 from tripwright.files import Journal, write_atomically
@@ -99,10 +98,8 @@ def make_files(
         **asdict(mix),
         "excluded": digest if excluded else None,
     }
-    batch, drawing = (
-        QueryBatch(),
-        partial(_numbered, Maker(world, mix), Gazetteer(world.cities), seed),
-    )
+    batch = QueryBatch()
+    drawing = partial(_numbered, Maker(world, mix), Gazetteer(world.cities), seed)
     with _journal(out, json.loads(json.dumps(identity)), batch, restart) as journal:
         batch.resumed = len(batch.records)
         keys = {request_key(Query.model_validate(record)) for record in batch.records}
@@ -232,16 +229,11 @@ def plan_failure(query: Query, plan: Any, world: World) -> str | None:
     for rules in RULE_SETS:
         verdict = judge(query, official, world, rules)
         if not verdict.final:
-            return f"{_first_failure(verdict)} ({rules} rules)"
+            failed = next(iter(verdict.failures()), None)
+            message = f": {failed.message}" if failed and failed.message else ""
+            what = f"{failed.name}{message}" if failed else verdict.error or "not delivered"
+            return f"does not pass the judge: {what} ({rules} rules)"
     return None
-
-
-def _first_failure(verdict: PlanVerdict) -> str:
-    for facts in (verdict.commonsense, verdict.hard):
-        for fact in (facts or {}).values():
-            if fact.passed is False:
-                return f"{fact.name}{f': {fact.message}' if fact.message else ''}"
-    return verdict.error or "not delivered"
 
 
 class QueryProblem(NamedTuple):
@@ -265,35 +257,32 @@ def check_queries(
 
 
 def _problems(world: World, places: Gazetteer, query: Query) -> list[QueryProblem]:
-    """Everything wrong with one request by itself; [] where nothing is."""
+    """Everything wrong with one request by itself."""
+    return [QueryProblem(kind, text) for kind, text in _found(world, places, query)]
+
+
+def _found(world: World, places: Gazetteer, query: Query) -> Iterator[tuple[str, str]]:
     cheapest, record = solve(query, world), query.model_extra or {}
     why, said_infeasible = why_not(cheapest, query.budget), record.get("feasible") is False
-    found = list[tuple[str, str]]()
     if why and not said_infeasible:
-        found.append(("infeasible", f"cannot be met: {why}"))
+        yield "infeasible", f"cannot be met: {why}"
     elif said_infeasible and not why:
-        found.append(
-            ("wrong", f"is labelled infeasible and can be met for ${cheapest.cost_usd:,.2f}")
-        )
+        yield "wrong", f"is labelled infeasible and can be met for ${cheapest.cost_usd:,.2f}"
     elif not why and (failure := plan_failure(query, plan_days(query, cheapest), world)):
-        found.append(("wrong", f"the exact planner's plan does not pass the judge: {failure}"))
-    if (proof := record.get("oracle")) is not None and not isinstance(proof, dict):
-        found.append(("wrong", "field 'oracle' is not an object"))
-    elif proof is not None:  # a request without a proof, as the benchmark's, is none the worse
-        stored = proof.get("cheapest_cost_usd", cheapest.cost_usd)
-        if stored != cheapest.cost_usd:
-            text = f"its stored cheapest cost is {stored}, the world's is {cheapest.cost_usd}"
-            found.append(("wrong", text))
+        yield "wrong", f"the exact planner's plan {failure}"
+    proof = record.get("oracle")
+    if isinstance(proof, dict):
+        found = cheapest.cost_usd
+        if (stored := proof.get("cheapest_cost_usd", found)) != found:
+            yield "wrong", f"its stored cheapest cost is {stored}, the world's is {found}"
         plan = proof.get("plan")
-        if (plan is not None or not said_infeasible) and (
-            failure := plan_failure(query, plan, world)
-        ):
-            is_unread = failure.startswith("cannot")
-            text = failure if is_unread else f"does not pass the judge: {failure}"
-            found.append(("wrong", f"its stored plan {text}"))
+        has_plan = plan is not None or not said_infeasible
+        if has_plan and (failure := plan_failure(query, plan, world)):
+            yield "wrong", f"its stored plan {failure}"
+    elif proof is not None:  # without one, as the benchmark's, a request is none the worse
+        yield "wrong", "field 'oracle' is not an object"
     if misread := mismatches(query, query.query, places):
-        found.append(("ambiguous", f"its text is not clear: {misread[0]}"))
-    return [QueryProblem(*each) for each in found]
+        yield "ambiguous", f"its text is not clear: {misread[0]}"
 
 
 # ---- processes
