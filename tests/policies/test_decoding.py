@@ -1,10 +1,7 @@
 """Decoding presets: the papers' rows by name, and nothing beside them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,17 +21,15 @@ from tripwright.policies.settings import PRESETS, Decoding, PolicySettings, deco
         ("star", (0.6, 0.95, None)),  # row S10
     ],
 )
-def test_presets_are_the_rows(
-    preset: str, expected: tuple[float, float | None, int | None]
-) -> None:
+def test_presets_are_the_rows(preset, expected):
     assert decoding_of(preset, None, None, None) == Decoding(*expected)
 
 
-def test_every_preset_is_tested() -> None:
+def test_every_preset_is_tested():
     assert len(PRESETS) == 4
 
 
-def test_without_a_preset_the_options_say_it() -> None:
+def test_without_a_preset_the_options_say_it():
     assert decoding_of(None, None, None, None) == Decoding(0.0)
     assert decoding_of(None, 0.7, 0.9, 5) == Decoding(0.7, 0.9, 5)
 
@@ -42,21 +37,19 @@ def test_without_a_preset_the_options_say_it() -> None:
 @pytest.mark.parametrize(
     "given", [(0.6, None, None), (None, 0.95, None), (None, None, 20), (0.0, None, None)]
 )
-def test_a_preset_and_an_option_contradict_each_other_even_when_they_agree(
-    given: tuple[Any, Any, Any],
-) -> None:
+def test_a_preset_and_an_option_contradict_each_other_even_when_they_agree(given):
     with pytest.raises(UserError, match="--decoding star says"):
         decoding_of("star", *given)
 
 
-def test_an_unknown_preset_is_named() -> None:
+def test_an_unknown_preset_is_named():
     with pytest.raises(
         UserError, match="Unknown decoding 'deepseek'. The presets are greedy, planner_r1"
     ):
         decoding_of("deepseek", None, None, None)
 
 
-def test_what_was_chosen_is_sent_and_said_on_the_card() -> None:
+def test_what_was_chosen_is_sent_and_said_on_the_card():
     how = PRESETS["planner_r1_train"]
     settings = PolicySettings(
         "m", "http://x/v1", temperature=how.temperature, top_p=how.top_p, top_k=how.top_k
@@ -77,8 +70,8 @@ def test_what_was_chosen_is_sent_and_said_on_the_card() -> None:
     ],
 )
 def test_thinking_is_switched_off_as_the_server_knows_it_and_the_card_says_what_was_sent(
-    field: str | None, sent: dict[str, Any]
-) -> None:
+    field, sent
+):
     settings = PolicySettings("m", "http://x/v1", thinking="off", thinking_field=field)
     chosen = choose_policy(settings, dialect_named("planner_r1"))
     (name,) = sent
@@ -96,9 +89,7 @@ def test_thinking_is_switched_off_as_the_server_knows_it_and_the_card_says_what_
         ("expert", {"thinking": "off"}, "does not know --thinking: .* endpoint"),
     ],
 )
-def test_what_does_not_go_together_is_said(
-    policy: str, settings: dict[str, Any], message: str
-) -> None:
+def test_what_does_not_go_together_is_said(policy, settings, message):
     told = PolicySettings(
         **({"model": "m", "base_url": "http://x/v1"} if policy == "endpoint" else {}), **settings
     )
@@ -106,9 +97,7 @@ def test_what_does_not_go_together_is_said(
         choose_policy(replace(told, name=policy), dialect_named("planner_r1"))
 
 
-def test_a_prompt_that_fills_its_limit_is_told_before_anything_is_asked(
-    nano_tokenizer: Any, tmp_path: Path
-) -> None:
+def test_a_prompt_that_fills_its_limit_is_told_before_anything_is_asked(nano_tokenizer, tmp_path):
     """In the words of a tiny tokenizer Planner-R1's prompt is longer than in Qwen's."""
     nano_tokenizer.save_pretrained(tmp_path)
     settings = PolicySettings("m", "http://x/v1", tokenizer=tmp_path)

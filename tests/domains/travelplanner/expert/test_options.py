@@ -1,8 +1,6 @@
 """The experts' settings on the command line: taken by those that decide from answers, kept in the
 run card, refused by all others."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
@@ -18,7 +16,7 @@ def chosen(name: str, **told: Any) -> PolicyChoice:
     return choose_policy(PolicySettings(name=name, **told), dialect_named("planner_r1"))
 
 
-def test_what_was_told_replaces_the_style_s_own_values() -> None:
+def test_what_was_told_replaces_the_style_s_own_values():
     found = chosen("expert-brief", seed=3, thoughts="long", extra_searches=2, compared_cities=0)
     assert isinstance(found.policy, ExpertPolicy)
     assert found.policy.style == ExpertStyle(
@@ -32,7 +30,7 @@ def test_what_was_told_replaces_the_style_s_own_values() -> None:
     }
 
 
-def test_without_them_the_run_card_says_what_the_style_does() -> None:
+def test_without_them_the_run_card_says_what_the_style_does():
     careful = STYLES["careful"]
     found = chosen("expert-careful")
     assert isinstance(found.policy, ExpertPolicy) and found.policy.style == careful
@@ -52,9 +50,7 @@ def test_without_them_the_run_card_says_what_the_style_does() -> None:
         ({"compared_cities": 0}, "--compared-cities"),
     ],
 )
-def test_other_policies_refuse_them_in_one_line(
-    name: str, told: dict[str, Any], option: str
-) -> None:
+def test_other_policies_refuse_them_in_one_line(name, told, option):
     with pytest.raises(
         UserError, match=f"Policy '{name}' does not know {option}: .*expert-careful or expert-brief"
     ) as refused:
@@ -62,6 +58,6 @@ def test_other_policies_refuse_them_in_one_line(
     assert "\n" not in str(refused.value)
 
 
-def test_a_thought_that_is_none_is_refused() -> None:
+def test_a_thought_that_is_none_is_refused():
     with pytest.raises(UserError, match="none, short, long; found 'careful', 'deep'"):
         chosen("expert-careful", thoughts="deep")
