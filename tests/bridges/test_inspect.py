@@ -283,10 +283,7 @@ def test_no_part_of_a_tools_schema_is_lost(face):
 
 @pytest.mark.parametrize(
     ("settings", "said"),
-    [
-        ({"rules": "kind"}, "'kind'"),
-        ({"store": "a.sqlite"}, "answer from a closed world"),
-    ],
+    [({"rules": "kind"}, "'kind'"), ({"store": "a.sqlite"}, "answer from a closed world")],
 )
 def test_a_mistake_is_one_line(settings, said, folder, tmp_path):
     given = {"queries": str(folder / "queries.jsonl"), "world": str(folder / "world"), **settings}

@@ -218,10 +218,7 @@ def test_it_can_be_used_with_the_keyboard_alone(chromium, url, wish):
 def test_another_domains_page(chromium, folder, size, scheme):
     """There and back with a hotel: an example is taken, planned, and each recommendation opens its
     row."""
-    with (
-        served(folder, "deeptravel") as url,
-        traveller(chromium, url, size, scheme) as page,
-    ):
+    with served(folder, "deeptravel") as url, traveller(chromium, url, size, scheme) as page:
         page.click(".example >> nth=0")
         page.wait_for_selector("#heard mark")
         page.click("#plan")

@@ -125,11 +125,7 @@ def test_a_verb_runs_and_its_help_keeps_the_example_lines(words, verbs, capsys):
             2,
             "tripwright: cannot use '/nowhere/plans.jsonl': No such file or directory.",
         ),
-        (
-            ["heavy"],
-            2,
-            "pip install 'tripwright[train]'",
-        ),
+        (["heavy"], 2, "pip install 'tripwright[train]'"),
         (["greet"], 2, "(see 'tripwright greet --help')"),
         (["greet", "Ada", "--times", "many"], 2, "(see 'tripwright greet --help')"),
         (["greet", "Ada", "--tmes", "2"], 2, "--tmes"),

@@ -32,14 +32,8 @@ def course_of(curriculum: Curriculum) -> CurriculumState:
 @pytest.mark.parametrize(
     ("curriculum", "at"),
     [
-        (
-            PLANNER_R1_8B,
-            {0: SUM, 99: SUM, 100: MACRO, 399: MACRO, 400: SUCCESS, 100_000: SUCCESS},
-        ),
-        (
-            PLANNER_R1_32B,
-            {0: SUM, 49: SUM, 50: MACRO, 399: MACRO, 400: SUCCESS, 100_000: SUCCESS},
-        ),
+        (PLANNER_R1_8B, {0: SUM, 99: SUM, 100: MACRO, 399: MACRO, 400: SUCCESS, 100_000: SUCCESS}),
+        (PLANNER_R1_32B, {0: SUM, 49: SUM, 50: MACRO, 399: MACRO, 400: SUCCESS, 100_000: SUCCESS}),
         (Curriculum(), {0: dense, 1: dense, 500: dense}),
         (
             Curriculum(stages=(("stage3", 0), ("stage2", 1), ("stage1", 1))),

@@ -29,11 +29,7 @@ def sample_arguments(world: World) -> dict[str, dict[str, Any]]:
             "destination_name": f"{destination} Airport",
             "city_name": destination,
         },
-        "hotel_search": {
-            "city_name": destination,
-            "checkin_date": date,
-            "checkout_date": until,
-        },
+        "hotel_search": {"city_name": destination, "checkin_date": date, "checkout_date": until},
         "poi_search": {"query": "museum", "city_name": destination},
         "web_search": {"query": f"what to see in {destination}"},
     }

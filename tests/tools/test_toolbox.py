@@ -155,11 +155,7 @@ def test_text_that_is_no_call_is_told_so(world, face, text):
 
 @pytest.mark.parametrize(
     ("face", "nothing"),
-    [
-        ("compact", '{"rows":[]}'),
-        ("planner_r1", "[]"),
-        ("star", "No information."),
-    ],
+    [("compact", '{"rows":[]}'), ("planner_r1", "[]"), ("star", "No information.")],
 )
 def test_an_emptied_box_tells_nothing(world, face, nothing):
     box = ToolBox(world, face_named(face), emptied=True)

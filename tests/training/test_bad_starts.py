@@ -120,10 +120,7 @@ NO_TOOL_ROLE = NO_TOOLS.replace("in messages", "in messages if m.role != 'tool'"
 SLIDING = {"layer_types": ["full_attention", "sliding_attention"], "sliding_window": 64}
 AT_LOADING = {
     "no config": (lambda m: (m / "config.json").unlink(), "No model could be loaded .*config"),
-    "another architecture": (
-        config(model_type="gpt2"),
-        "this one is 'gpt2'. Serve it with",
-    ),
+    "another architecture": (config(model_type="gpt2"), "this one is 'gpt2'. Serve it with"),
     "an unheard-of architecture": (config(model_type="x"), "No model could be loaded .*`x`"),
     "sliding windows": (
         config(**SLIDING, use_sliding_window=True),
@@ -156,21 +153,12 @@ AT_LOADING = {
     "a tokenizer of another model": (more_tokens, "they do not belong together. Copy the model's"),
 }
 WITH_ITS_DIALECT = {
-    "no template": (
-        lambda m: (m / "chat_template.jinja").unlink(),
-        "has no chat template; an",
-    ),
+    "no template": (lambda m: (m / "chat_template.jinja").unlink(), "has no chat template; an"),
     "a template without tool answers": (template(NO_TOOL_ROLE), "or has no 'tool' role"),
-    "a template that shows no tools": (
-        template(NO_TOOLS),
-        "does not show the tools .* Take",
-    ),
+    "a template that shows no tools": (template(NO_TOOLS), "does not show the tools .* Take"),
     "a template that cannot be read": (template("{% if %}"), "chat template does not take"),
     "a tokenizer that loses newlines": (lose_newlines, "tokenizer loses line breaks: .*keeps"),
-    "too few positions": (
-        config(max_position_embeddings=512),
-        "'m' has 512 positions, the",
-    ),
+    "too few positions": (config(max_position_embeddings=512), "'m' has 512 positions, the"),
 }
 
 

@@ -374,8 +374,7 @@ def test_a_longer_stage_is_refused_with_the_way_to_train_longer(run):
     # as if it were finished: until then the recipe may still be changed
     (run.folder / "model" / "sft").mkdir()
     with pytest.raises(
-        UserError,
-        match=r"grpo.steps: 10 -> 20\..* model.pretrained = '.*/model/sft'",
+        UserError, match=r"grpo.steps: 10 -> 20\..* model.pretrained = '.*/model/sft'"
     ):
         RunFolder(
             run.folder,

@@ -37,10 +37,7 @@ def test_it_stops_at_max_steps(tiny_model):
 
 def test_it_goes_on_to_the_next_length_when_one_is_learned_and_ends_after_the_last(tiny_model):
     settings = CopyPretrainingSettings(
-        lengths=(4, 8),
-        learned_at=1e9,
-        tokens_per_step=128,
-        max_steps=50,
+        lengths=(4, 8), learned_at=1e9, tokens_per_step=128, max_steps=50
     )
     loop = CopyPretraining(tiny_model("qwen3", 50), settings, seed=0)
     assert [row["copy_length"] for row in steps(loop)] == [4, 8] and loop.progress == 1
@@ -64,10 +61,7 @@ def test_it_goes_on_bit_for_bit_from_its_state(tiny_model):
     """Through a change of length too: the loss at which a length counts as learned is reached at
     once."""
     settings = CopyPretrainingSettings(
-        lengths=(4, 8, 16),
-        learned_at=3.95,
-        tokens_per_step=64,
-        max_steps=10,
+        lengths=(4, 8, 16), learned_at=3.95, tokens_per_step=64, max_steps=10
     )
     whole, first = (CopyPretraining(tiny_model("qwen3", 50), settings, seed=1) for _ in range(2))
     expected = steps(whole)

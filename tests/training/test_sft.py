@@ -19,10 +19,7 @@ from tripwright.training.optim import OptimizerSettings
 from tripwright.training.sft import POOL, BatchesOfLikeLength, FineTuning, SftSettings
 
 SETTINGS = SftSettings(
-    steps=24,
-    batch_size=2,
-    dtype="float32",
-    optimizer=OptimizerSettings(adamw_learning_rate=3e-3),
+    steps=24, batch_size=2, dtype="float32", optimizer=OptimizerSettings(adamw_learning_rate=3e-3)
 )
 pytestmark = pytest.mark.usefixtures("one_thread")
 

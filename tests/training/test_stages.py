@@ -108,10 +108,7 @@ def test_a_model_half_written_is_no_model(run, monkeypatch):
     stages.copy_pretraining(run)
     assert run.done("copy_pretraining") and sorted(
         p.name for p in (run.folder / "model").iterdir()
-    ) == [
-        "copy_pretraining",
-        "start",
-    ]
+    ) == ["copy_pretraining", "start"]
 
 
 def test_finished_stages_are_skipped(run, monkeypatch):

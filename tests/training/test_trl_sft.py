@@ -28,12 +28,7 @@ from tripwright.training.trl import check, rows_for_trl, train, trl_settings
 
 RATE = OptimizerSettings(name="adamw", adamw_learning_rate=1e-3)
 SETTINGS = SftSettings(
-    steps=4,
-    batch_size=4,
-    micro_batch_size=2,
-    data="x.jsonl",
-    optimizer=RATE,
-    dtype="float32",
+    steps=4, batch_size=4, micro_batch_size=2, data="x.jsonl", optimizer=RATE, dtype="float32"
 )
 TOKENS = 4096
 

@@ -221,11 +221,7 @@ def test_a_signal_stops_a_validation_at_once():
     with Stopping() as stopping:
         os.kill(os.getpid(), signal.SIGTERM)
         assert stopping.asked == signal.SIGTERM  # a step is first finished
-    with (
-        pytest.raises(SystemExit) as ended,
-        Stopping() as stopping,
-        stopping.at_once(),
-    ):
+    with pytest.raises(SystemExit) as ended, Stopping() as stopping, stopping.at_once():
         os.kill(os.getpid(), signal.SIGTERM)
     assert ended.value.code == 143
 

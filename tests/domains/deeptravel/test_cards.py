@@ -63,10 +63,7 @@ def test_what_is_written_is_read_again():
         (json.dumps({"outbound": [RIDE]}), "field 'party': Field required"),
         (answer(outbound=3 * [RIDE]), "field 'outbound': List should have at most 2 items"),
         (answer(note="x"), "field 'note': Extra inputs"),
-        (
-            answer(outbound=[{**RIDE, "row": 0}]),
-            "field 'outbound.0.row'",
-        ),
+        (answer(outbound=[{**RIDE, "row": 0}]), "field 'outbound.0.row'"),
         (
             answer(outbound=[{**RIDE, "price": {"amount": 9, "per": "room"}}]),
             "field 'outbound.0.price.per': Input should be 'person' or 'party' (found 'room')",
@@ -76,14 +73,8 @@ def test_what_is_written_is_read_again():
             "field 'outbound.0.price.amount': Input should be a valid number (found '129')",
         ),
         (json.dumps(answer()), "field 'record'"),
-        (
-            answer(outbound=[{**RIDE, "departs": "6:54"}]),
-            "field 'outbound.0.departs'",
-        ),
-        (
-            answer(outbound=[{**RIDE, "kind": "taxi"}]),
-            "field 'outbound.0.kind'",
-        ),
+        (answer(outbound=[{**RIDE, "departs": "6:54"}]), "field 'outbound.0.departs'"),
+        (answer(outbound=[{**RIDE, "kind": "taxi"}]), "field 'outbound.0.kind'"),
         (
             answer(outbound=[{**RIDE, "reasons": [{"term": "nicest"}]}]),
             "field 'outbound.0.reasons.0': Input tag 'nicest'",

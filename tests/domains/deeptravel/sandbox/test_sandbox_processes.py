@@ -22,11 +22,7 @@ import pytest
 from tests.domains.deeptravel.sandbox import unstable
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
 from tripwright.domains.deeptravel.sandbox.sandbox import Retries, Sandbox
-from tripwright.domains.deeptravel.sandbox.snapshot import (
-    copy_day,
-    describe,
-    recorded_providers,
-)
+from tripwright.domains.deeptravel.sandbox.snapshot import copy_day, describe, recorded_providers
 from tripwright.domains.deeptravel.sandbox.store import Store, open_store
 from tripwright.domains.deeptravel.tools.answers import ProviderAnswer
 from tripwright.tools.http import Redaction

@@ -73,15 +73,7 @@ def test_true_in_other_fields(judged, request_, path, value):
         ("outbound.0.reasons", [{"term": "first_arrival", "call": 3}], "wrong_first_arrival"),
         (
             "stay.0.reasons",
-            [
-                {
-                    "term": "near",
-                    "place": "Old Lighthouse",
-                    "distance_km": 0.4,
-                    "call": 5,
-                    "row": 1,
-                }
-            ],
+            [{"term": "near", "place": "Old Lighthouse", "distance_km": 0.4, "call": 5, "row": 1}],
             "wrong_near",
         ),
         ("total.amount", 868, "wrong_total"),

@@ -169,12 +169,7 @@ CULPRITS: list[tuple[str, World, Query, str]] = [
         asked(budget=500, **PRIVATE_ROOM),
         "the cheapest plan costs $3,790",
     ),
-    (
-        "cuisine, house rule",
-        made(PETS_IN_ASTON, {"Brook": 10}),
-        asked(**PETS, **FRENCH),
-        QUALIFIES,
-    ),
+    ("cuisine, house rule", made(PETS_IN_ASTON, {"Brook": 10}), asked(**PETS, **FRENCH), QUALIFIES),
     (
         "house rule, transportation",
         made(PETS_IN_ASTON, None, TO_BROOK, FLY_TO_ASTON),
@@ -477,11 +472,7 @@ def check_changes(query: Query, world: World, found: list[Repair]) -> None:
     assert len({change.words for change in found}) == len(found)
 
 
-FIELDS = {
-    "budget": "budget",
-    "dates": "date",
-    "cities": "visiting_city_number",
-}
+FIELDS = {"budget": "budget", "dates": "date", "cities": "visiting_city_number"}
 
 
 def changed_fields(query: Query, changed: Query) -> set[str]:

@@ -195,7 +195,7 @@ def test_plain_is_the_default_and_keeps_its_frames():
         texts
         == [
             "Could you create a 5-day travel plan for 3 people departing from Homer and visiting 2"
-            " cities in Westland, from 2022-03-04 to 2022-03-08? The budget is $1,700." + asked,
+            " cities in Westland, from 2022-03-04 to 2022-03-08? The budget is $1,700." + asked
         ]
         * 2
     )

@@ -16,11 +16,7 @@ class Vendor:
         self.base_url = serve(self.answer, keep=True).removesuffix("/v1")
 
     def says(
-        self,
-        body: Any,
-        status: int = 200,
-        headers: dict[str, str] | None = None,
-        cut: bool = False,
+        self, body: Any, status: int = 200, headers: dict[str, str] | None = None, cut: bool = False
     ) -> None:
         """`body` is sent as is if it is text or bytes, else as JSON. `cut` ends the connection in
         the middle of it."""

@@ -130,9 +130,7 @@ def test_more_rows_than_anybody_reads_are_a_fault(url, monkeypatch):
     monkeypatch.setattr("tripwright.domains.deeptravel.vendors.mcp.MOST_ROWS", 20)
     tables = {
         tool: ToolMap(
-            tool="weather",
-            constants={"city": "Wuhan", "days": days},
-            fields={"name": "sky"},
+            tool="weather", constants={"city": "Wuhan", "days": days}, fields={"name": "sky"}
         )
         for tool, days in (("poi_search", 20), ("hotel_search", 21))
     }
