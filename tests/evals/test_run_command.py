@@ -85,11 +85,6 @@ def test_without_what_the_tools_say_nothing_passes(words, tmp_path):
     assert score_of(tmp_path)["metrics"]["final"]["k"] == 0
 
 
-def test_the_star_dialect_runs_and_its_answers_in_words_are_judged(words, tmp_path):
-    assert main(words(tmp_path, "--policy expert --dialect star --rules star")) == 0
-    assert score_of(tmp_path)["metrics"]["final"]["k"] == 12
-
-
 def test_a_local_model(words, tmp_path):
     pytest.importorskip("torch")
     from tripwright.training.nano import NanoShape, make_tokenizer, new_model

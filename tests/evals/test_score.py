@@ -358,13 +358,6 @@ def test_an_empty_file_has_no_rates(world, tmp_path):
     assert summary["final_pass_rate"]["value"] is None is summary["final_pass_rate"]["low"]
 
 
-def test_the_verb_prints_json_lines_with_the_summary_last(world, tmp_path, typed):
-    path = plans_at(tmp_path, {"query": EASY, "plan": P3_PLAN}, {"query": EASY, "plan": None})
-    records = typed(f"score {path} --world {world.folder} --rules official --json").records
-    assert records == list(score_file(path, world, "official"))
-    assert records[-1]["kind"] == "summary"
-
-
 def test_every_rate_has_an_interval_over_plans():
     """Of plans whose checks stand and fall together a micro rate says no more than so many plans;
     Wilson over single checks would be three times narrower."""

@@ -70,23 +70,6 @@ def test_bootstrap_refuses_nothing_and_nonsense(values):
         bootstrap_mean(values, seed=0)
 
 
-def test_a_paired_difference_is_far_tighter_than_two_separate_intervals():
-    before = [float(i % 5) for i in range(100)]
-    after = [value + 0.5 for value in before]
-    differences = [late - early for early, late in zip(before, after, strict=True)]
-    assert bootstrap_mean(differences, seed=0) == (0.5, 0.5)
-    separate = bootstrap_mean(before, seed=0)
-    assert separate.high - separate.low > 0.4
-
-
-@settings(max_examples=30)
-@given(some_values, st.integers(0, 10))
-def test_swapping_before_and_after_flips_the_sign(differences, seed):
-    low, high = bootstrap_mean([-value for value in differences], seed, n=200)
-    there = bootstrap_mean(differences, seed, n=200)
-    assert there == pytest.approx((-high, -low), rel=1e-6, abs=1e-6)
-
-
 def test_mcnemar_agrees_with_the_binomial_by_hand():
     assert mcnemar_exact(0, 0) == 1.0
     assert mcnemar_exact(1, 5) == pytest.approx(2 * (1 + 6) / 64)

@@ -73,15 +73,6 @@ def test_a_killed_import_leaves_no_world_and_the_next_one_succeeds(source, tmp_p
     assert [file.name for file in tmp_path.iterdir()] == ["world"]
 
 
-def test_a_killed_build_leaves_no_world_and_the_next_one_succeeds(tmp_path):
-    folder = tmp_path / "nano"
-    command = ["world", "build", "--out", str(folder), "--seed", "3"]
-    kill_when(command, [tmp_path / "nano.partial" / STORE_FILE])
-    assert not folder.exists()
-    assert main(command) == 0
-    assert main(["world", "info", str(folder), "--verify"]) == 0
-
-
 def small_tables() -> WorldTables:
     return WorldTables(
         [("Aston", "West")], [], [], [("Grill", "Aston", "Tea", "10", "4.0")], [], []
