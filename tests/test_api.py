@@ -1,8 +1,6 @@
 """The Python interface: `import tripwright` loads nothing, its names are what they promise, type
 checkers see them, and each does what its command does."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -11,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import tripwright
+from tests.files import write_lines
 from tripwright import PolicySettings, UserError, World
 
 ROOT = Path(__file__).parents[1]
@@ -26,7 +25,7 @@ def queries(world: World) -> list[object]:
     return list(tripwright.load_domain("travelplanner").generator.draw(world, 6, 1))
 
 
-def test_importing_it_loads_no_other_module_of_the_house_and_no_large_library() -> None:
+def test_importing_it_loads_no_other_module_of_the_house_and_no_large_library():
     code = (
         "import sys, tripwright; dir(tripwright);"
         "print([name for name in sys.modules if name.startswith('tripwright.')"
@@ -36,7 +35,7 @@ def test_importing_it_loads_no_other_module_of_the_house_and_no_large_library() 
     assert done.stdout.split() == [b"[]"]
 
 
-def test_every_name_is_there_and_documented_and_no_other() -> None:
+def test_every_name_is_there_and_documented_and_no_other():
     assert {*tripwright.__all__} <= {*dir(tripwright)}
     for name in tripwright.__all__:
         assert getattr(tripwright, name).__doc__, name
@@ -53,7 +52,7 @@ reveal_type(tripwright.judge([], {}, "w"))
 """
 
 
-def test_type_checkers_see_it(tmp_path: Path) -> None:
+def test_type_checkers_see_it(tmp_path):
     """The package says that it is typed, and its lazy names have their types. (With the settings
     and the cache of the repository's own check, which is strict: without them it takes a minute.)
     """
@@ -68,12 +67,10 @@ def test_type_checkers_see_it(tmp_path: Path) -> None:
     assert shown == ["tripwright.episode.Episode", "float | None", "tripwright.verdict.Verdict"]
 
 
-def test_a_policy_plays_what_a_notebook_has_at_hand(
-    world: World, queries: list[object], tmp_path: Path
-) -> None:
+def test_a_policy_plays_what_a_notebook_has_at_hand(world, queries, tmp_path):
     records = [query.record() for query in queries]  # type: ignore[attr-defined]
     path = tmp_path / "q.jsonl"
-    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    write_lines(path, records)
     expert = tripwright.load_domain("travelplanner").expert()
     for policy, asked in (
         ("expert", path),
@@ -85,7 +82,7 @@ def test_a_policy_plays_what_a_notebook_has_at_hand(
     assert len(list(tripwright.play("expert", records[:1], world, samples=3))) == 3
 
 
-def test_evaluate_scores_and_goes_on(world: World, queries: list[object], tmp_path: Path) -> None:
+def test_evaluate_scores_and_goes_on(world, queries, tmp_path):
     score = tripwright.evaluate("cheapest-row", queries, world, dialect="compact")
     rate = score["final"]
     assert rate.n == score.n == 6 and rate.value is not None and rate.low is not None
@@ -98,7 +95,7 @@ def test_evaluate_scores_and_goes_on(world: World, queries: list[object], tmp_pa
     assert again.record == half.record
 
 
-def test_an_answer_is_judged_as_text_or_as_a_plan(world: World, queries: list[object]) -> None:
+def test_an_answer_is_judged_as_text_or_as_a_plan(world, queries):
     (episode,) = tripwright.play("expert", queries[:1], world)
     text = episode.transcript.answer or ""
     for answer in (text, json.loads(text), episode.transcript):
@@ -110,7 +107,7 @@ def test_an_answer_is_judged_as_text_or_as_a_plan(world: World, queries: list[ob
     assert official.final and official.rules == "official"
 
 
-def test_the_other_domain_is_told_by_its_requests(world: World) -> None:
+def test_the_other_domain_is_told_by_its_requests(world):
     errands = list(tripwright.load_domain("deeptravel").generator.draw(world, 2, 1))
     first, second = tripwright.play("errand-expert", errands, world)
     assert first.passed and second.task.domain == "deeptravel"
@@ -122,7 +119,7 @@ def test_the_other_domain_is_told_by_its_requests(world: World) -> None:
         tripwright.solve(errands[0], world)
 
 
-def test_a_plan_is_found_exactly(world: World, queries: list[object]) -> None:
+def test_a_plan_is_found_exactly(world, queries):
     comfortable = tripwright.solve(queries[0], world)
     cheapest = tripwright.solve(queries[0], world, cheapest=True, k=2)
     assert cheapest["status"] == "optimal" and cheapest["plan"] and len(cheapest["plans"]) == 2
@@ -144,8 +141,6 @@ def test_a_plan_is_found_exactly(world: World, queries: list[object]) -> None:
         ({"world": "nowhere"}, "No world at 'nowhere'"),
     ],
 )
-def test_mistakes_are_one_line(
-    how: dict[str, object], told: str, world: World, queries: list[object]
-) -> None:
+def test_mistakes_are_one_line(how, told, world, queries):
     with pytest.raises(UserError, match=told):
         list(tripwright.play(**{"policy": "expert", "requests": queries, "world": world, **how}))  # type: ignore[arg-type]

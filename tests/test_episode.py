@@ -1,9 +1,6 @@
 """Closing a session: a task that gives no verdict makes its episode unscored, with a reason."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Any
 
 from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.task import TripTask
@@ -18,7 +15,7 @@ class Unjudged(TripTask):
         return self.unscored(transcript)
 
 
-def test_no_verdict_is_unscored_with_a_reason(lab: Any) -> None:
+def test_no_verdict_is_unscored_with_a_reason(lab):
     trip = lab.trip
     session = open_session(Unjudged(trip.id, trip.query, trip.world), dialect_named("planner_r1"))
     say(session, "<answer>[]</answer>")

@@ -1,7 +1,5 @@
 """Limits and stop reasons of an episode, with a stand-in tokenizer of one id per character."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any, cast
@@ -78,7 +76,7 @@ def reason(session: Session) -> StopReason | None:
     return session.transcript.stop_reason
 
 
-def test_an_answer_ends_it(world: World) -> None:
+def test_an_answer_ends_it(world):
     session = open_session(world)
     say(session, sum_of(1))
     assert not session.done
@@ -87,13 +85,13 @@ def test_an_answer_ends_it(world: World) -> None:
     assert session.transcript.turns == 2 and session.transcript.calls[0].result == '{"result":2}'
 
 
-def test_what_is_neither_call_nor_answer_is_a_format_error(world: World) -> None:
+def test_what_is_neither_call_nor_answer_is_a_format_error(world):
     session = open_session(world)
     say(session, "Hello")
     assert reason(session) is StopReason.FORMAT_ERROR
 
 
-def test_the_same_call_again_ends_it_however_it_is_spelt(world: World) -> None:
+def test_the_same_call_again_ends_it_however_it_is_spelt(world):
     session = open_session(world)
     say(session, sum_of(1))
     say(
@@ -104,34 +102,34 @@ def test_the_same_call_again_ends_it_however_it_is_spelt(world: World) -> None:
     assert len(session.transcript.calls) == 1
 
 
-def test_a_wrong_call_is_answered_and_not_the_end(world: World) -> None:
+def test_a_wrong_call_is_answered_and_not_the_end(world):
     session = open_session(world)
     say(session, write_call("search_hotels", {}))
     assert not session.done and session.transcript.calls[0].error
 
 
-def test_one_call_too_many(world: World) -> None:
+def test_one_call_too_many(world):
     session = open_session(world, max_calls=2)
     for n in range(3):
         say(session, sum_of(n))
     assert reason(session) is StopReason.MAX_CALLS and len(session.transcript.calls) == 2
 
 
-def test_turns_run_out(world: World) -> None:
+def test_turns_run_out(world):
     session = open_session(world, max_turns=2)
     for n in range(2):
         say(session, sum_of(n))
     assert reason(session) is StopReason.MAX_TURNS
 
 
-def test_a_turn_without_end_is_cut(world: World) -> None:
+def test_a_turn_without_end_is_cut(world):
     session = open_session(world, letters=True, context_tokens=10_000)
     session.take(Turn("<answer>[", [5] * 9, [-0.1] * 9, cut=True))
     assert reason(session) is StopReason.MAX_TURN_TOKENS
     assert session.transcript.answer is None
 
 
-def test_a_full_context_is_an_overflow(world: World) -> None:
+def test_a_full_context_is_an_overflow(world):
     session = open_session(world, letters=True, max_tool_tokens=5, context_tokens=400)
     assert session.turn_budget <= 400 - len(session.transcript.token_ids)
     n = 0
@@ -145,7 +143,7 @@ def test_a_full_context_is_an_overflow(world: World) -> None:
     assert reason(cut) is StopReason.CONTEXT_OVERFLOW
 
 
-def test_the_oldest_exchanges_leave_a_context_that_is_full(world: World) -> None:
+def test_the_oldest_exchanges_leave_a_context_that_is_full(world):
     """Planner-R1, section 2.1: the episode goes on, with the prompt, and with as many of the last
     exchanges as leave a turn its room."""
     session = open_session(
@@ -175,7 +173,7 @@ def test_the_oldest_exchanges_leave_a_context_that_is_full(world: World) -> None
     assert transcript.response_tokens <= 400 - len(prompt) + 100
 
 
-def test_what_has_left_the_context_may_be_asked_again(world: World) -> None:
+def test_what_has_left_the_context_may_be_asked_again(world):
     session = open_session(
         world,
         letters=True,
@@ -192,7 +190,7 @@ def test_what_has_left_the_context_may_be_asked_again(world: World) -> None:
     assert reason(session) is StopReason.REPEATED_CALL
 
 
-def test_prompt_and_response_have_limits_of_their_own(world: World) -> None:
+def test_prompt_and_response_have_limits_of_their_own(world):
     limits = {"letters": True, "context_tokens": 10_000, "max_turn_tokens": 100}
     long_prompt = open_session(world, max_prompt_tokens=90, **limits)
     assert long_prompt.turn_budget == 0
@@ -206,7 +204,7 @@ def test_prompt_and_response_have_limits_of_their_own(world: World) -> None:
     assert 300 <= session.transcript.response_tokens < 500
 
 
-def test_the_last_exchange_stays_and_without_room_after_it_the_episode_ends(world: World) -> None:
+def test_the_last_exchange_stays_and_without_room_after_it_the_episode_ends(world):
     session = open_session(
         world,
         letters=True,
@@ -222,29 +220,27 @@ def test_the_last_exchange_stays_and_without_room_after_it_the_episode_ends(worl
     assert reason(session) is StopReason.CONTEXT_OVERFLOW
 
 
-def test_planner_r1_has_the_papers_limits() -> None:
+def test_planner_r1_has_the_papers_limits():
     limits = dialect_named("planner_r1")  # row P7
     assert (limits.max_prompt_tokens, limits.max_response_tokens) == (2268, 30500)
     assert limits.context_tokens == 2268 + 30500 and limits.max_tool_tokens == 8192
     assert (limits.max_turns, limits.max_calls, limits.on_overflow) == (30, 30, "truncate")
 
 
-def test_an_endpoint_can_say_so_too(world: World) -> None:
+def test_an_endpoint_can_say_so_too(world):
     session = open_session(world)
     session.overflow()
     assert reason(session) is StopReason.CONTEXT_OVERFLOW and session.transcript.fault is None
 
 
-def test_a_fault_of_ours_leaves_no_verdict(world: World) -> None:
+def test_a_fault_of_ours_leaves_no_verdict(world):
     session = open_session(world)
     session.fail("the endpoint is dead")
     assert reason(session) is StopReason.UNSCORED
     assert session.transcript.fault == "the endpoint is dead"
 
 
-def test_only_what_the_agent_said_is_trained_on_and_a_long_answer_is_cut_on_the_right(
-    world: World,
-) -> None:
+def test_only_what_the_agent_said_is_trained_on_and_a_long_answer_is_cut_on_the_right(world):
     session = open_session(world, letters=True, max_tool_tokens=4, context_tokens=10_000)
     text = sum_of(1)
     between = say(session, text)
@@ -263,7 +259,7 @@ def test_only_what_the_agent_said_is_trained_on_and_a_long_answer_is_cut_on_the_
 # ---- mistakes that are answered
 
 
-def test_an_unreadable_turn_can_be_answered_with_an_error(world: World) -> None:
+def test_an_unreadable_turn_can_be_answered_with_an_error(world):
     session = open_session(world, on_malformed="error", max_turns=3)
     say(session, "Hello")
     transcript = session.transcript
@@ -284,7 +280,7 @@ def test_an_unreadable_turn_can_be_answered_with_an_error(world: World) -> None:
     assert Transcript.from_json(json.loads(json.dumps(transcript.to_json()))) == transcript
 
 
-def test_a_repeated_call_can_be_answered_with_an_error(world: World) -> None:
+def test_a_repeated_call_can_be_answered_with_an_error(world):
     session = open_session(world, on_repeated="error", max_calls=1)
     for _ in range(3):
         say(session, sum_of(1))
@@ -297,7 +293,7 @@ def test_a_repeated_call_can_be_answered_with_an_error(world: World) -> None:
     assert reason(other) is StopReason.FORMAT_ERROR  # each mistake has its own setting
 
 
-def test_of_two_calls_the_first_is_made_and_the_turn_stays_as_it_was_said(world: World) -> None:
+def test_of_two_calls_the_first_is_made_and_the_turn_stays_as_it_was_said(world):
     """Tokens in, tokens out: what the model emitted is trained on; only the first call runs."""
     session = open_session(world, letters=True, on_parallel="first", context_tokens=10_000)
     text = sum_of(1) + sum_of(2)
@@ -313,7 +309,7 @@ def test_of_two_calls_the_first_is_made_and_the_turn_stays_as_it_was_said(world:
     assert reason(session) is StopReason.FORMAT_ERROR  # no call at all is another mistake
 
 
-def test_two_calls_can_end_it_or_be_answered_with_an_error(world: World) -> None:
+def test_two_calls_can_end_it_or_be_answered_with_an_error(world):
     say(ended := open_session(world), sum_of(1) + sum_of(2))
     assert reason(ended) is StopReason.FORMAT_ERROR and not ended.transcript.calls
     told = open_session(world, on_parallel="error")
@@ -324,7 +320,7 @@ def test_two_calls_can_end_it_or_be_answered_with_an_error(world: World) -> None
     assert reason(told) is StopReason.FORMAT_ERROR  # each mistake has its own setting
 
 
-def test_appendix_is_loop_runs_to_the_thirtieth_turn(world: World) -> None:
+def test_appendix_is_loop_runs_to_the_thirtieth_turn(world):
     """Planner-R1, figure A.11: the base model calls the calculator and the restaurants again and
     again until the rollout's cap. Every call is answered, and always alike."""
     session = open_session(world, dialect_named("planner_r1"))
@@ -348,12 +344,12 @@ def test_appendix_is_loop_runs_to_the_thirtieth_turn(world: World) -> None:
         ("deeptravel_cards_compact", ("end", "end", "end")),
     ],
 )
-def test_each_dialect_has_its_papers_rules(name: str, rules: tuple[str, ...]) -> None:
+def test_each_dialect_has_its_papers_rules(name, rules):
     dialect = dialect_named(name)
     assert (dialect.on_malformed, dialect.on_repeated, dialect.on_parallel) == rules
 
 
-def test_an_error_message_has_ids_that_are_not_trained_on(world: World) -> None:
+def test_an_error_message_has_ids_that_are_not_trained_on(world):
     session = open_session(world, letters=True, on_malformed="error", context_tokens=10_000)
     between = say(session, "Hello")
     told = session.transcript.segments[-1]
@@ -375,7 +371,7 @@ def forkable(world: World, id: str) -> Session:
     return session
 
 
-def test_a_fork_goes_on_from_what_was_said_asked_and_answered(world: World) -> None:
+def test_a_fork_goes_on_from_what_was_said_asked_and_answered(world):
     parent, fork = forkable(world, "q/0"), forkable(world, "q/1")
     say(parent, sum_of(1))
     fork.continue_from(parent)
@@ -398,7 +394,7 @@ def test_a_fork_goes_on_from_what_was_said_asked_and_answered(world: World) -> N
     )
 
 
-def test_only_a_fresh_session_of_the_same_prompt_becomes_a_fork(world: World) -> None:
+def test_only_a_fresh_session_of_the_same_prompt_becomes_a_fork(world):
     parent, begun, over = forkable(world, "a"), forkable(world, "b"), forkable(world, "c")
     say(parent, sum_of(1))
     say(begun, sum_of(2))
@@ -427,7 +423,7 @@ class Scripted:
 
 
 @pytest.mark.parametrize("fault", ["unavailable", "unavailable timeout"])
-def test_what_a_fault_kept_from_its_answer_may_be_asked_again(world: World, fault: str) -> None:
+def test_what_a_fault_kept_from_its_answer_may_be_asked_again(world, fault):
     session = open_session(world, tools=Scripted(world, [fault, fault, None]))
     for _ in range(3):
         say(session, sum_of(1))
@@ -440,7 +436,7 @@ def test_what_a_fault_kept_from_its_answer_may_be_asked_again(world: World, faul
     assert reason(session) is StopReason.REPEATED_CALL
 
 
-def test_calls_without_an_answer_are_calls_all_the_same(world: World) -> None:
+def test_calls_without_an_answer_are_calls_all_the_same(world):
     session = open_session(
         world,
         tools=FaultyTools(ToolBox(world, face_named("compact")), Faults(probability=1.0), "q1"),
@@ -452,14 +448,14 @@ def test_calls_without_an_answer_are_calls_all_the_same(world: World) -> None:
     assert [call.fault for call in session.transcript.calls] == ["unavailable"] * 3
 
 
-def test_faults_are_in_the_transcript(world: World) -> None:
+def test_faults_are_in_the_transcript(world):
     session = open_session(world, tools=Scripted(world, ["unavailable"]))
     say(session, sum_of(1))
     written = session.transcript.to_json()
     assert Transcript.from_json(written) == session.transcript
 
 
-def test_a_tool_host_that_is_down_is_no_failure_of_the_models(world: World) -> None:
+def test_a_tool_host_that_is_down_is_no_failure_of_the_models(world):
     session = open_session(world, tools=Scripted(world, [], down=True))
     say(session, sum_of(1))
     assert reason(session) is StopReason.UNSCORED
@@ -469,7 +465,7 @@ def test_a_tool_host_that_is_down_is_no_failure_of_the_models(world: World) -> N
 # ---- the prompt
 
 
-def test_a_prompt_that_asks_for_the_tools_holds_their_schemas(world: World) -> None:
+def test_a_prompt_that_asks_for_the_tools_holds_their_schemas(world):
     dialect = dialect_named("star")
     session = open_session(world, dialect, tools=ToolBox(world, face_named("star"), page_rows=5))
     prompt = session.transcript.segments[0].text

@@ -32,7 +32,7 @@ JSON = st.recursive(
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(PIECES | st.text(max_size=8), max_size=12).map("".join))
-def test_no_text_makes_it_raise(text: str) -> None:
+def test_no_text_makes_it_raise(text):
     read = read_turn(text)
     assert isinstance(read, Call | Answer | Unreadable)
     if isinstance(read, Call):
@@ -41,7 +41,7 @@ def test_no_text_makes_it_raise(text: str) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(st.text(max_size=20), st.dictionaries(st.text(max_size=8), JSON, max_size=3))
-def test_what_is_written_is_read_back(name: str, arguments: dict[str, object]) -> None:
+def test_what_is_written_is_read_back(name, arguments):
     text = write_call(name, arguments)
     read = read_turn("I think. " + text)
     if (
@@ -54,7 +54,7 @@ def test_what_is_written_is_read_back(name: str, arguments: dict[str, object]) -
 
 
 @pytest.mark.parametrize("depth", [10, 200, 900, *range(950, 1010, 5), 1500])
-def test_depth_is_no_way_to_crash_it(depth: int) -> None:
+def test_depth_is_no_way_to_crash_it(depth):
     read = read_turn(
         f'<tool_call>{{"name":"a","arguments":{{"b":{"[" * depth}{"]" * depth}}}}}</tool_call>'
     )
@@ -62,7 +62,7 @@ def test_depth_is_no_way_to_crash_it(depth: int) -> None:
         assert isinstance(read.key, str)
 
 
-def test_keys_are_equal_for_calls_that_ask_the_same() -> None:
+def test_keys_are_equal_for_calls_that_ask_the_same():
     one, other = (
         read_turn(f'<tool_call>{{"name":"f","arguments":{a}}}</tool_call>')
         for a in ('{"x":1,"y":2}', '{ "y":2, "x":1 }')
@@ -86,7 +86,7 @@ def test_keys_are_equal_for_calls_that_ask_the_same() -> None:
         ),
     ],
 )
-def test_unreadable_turns(text: str) -> None:
+def test_unreadable_turns(text):
     assert isinstance(read_turn(text), Unreadable)
 
 
@@ -94,7 +94,7 @@ def test_unreadable_turns(text: str) -> None:
     "thought",
     ["", "I need <tool_call> for this, then <answer>.", "a </tool_call> b", "Line 1\nLine 2"],
 )
-def test_a_thought_before_a_call_or_an_answer_is_no_part_of_it(thought: str) -> None:
+def test_a_thought_before_a_call_or_an_answer_is_no_part_of_it(thought):
     call = '<tool_call>\n{"name": "SearchCity", "arguments": {"state": "Texas"}}\n</tool_call>'
     assert read_turn(f"<think> {thought} </think>\n{call}") == Call(
         "SearchCity", {"state": "Texas"}
@@ -114,7 +114,7 @@ def test_a_thought_before_a_call_or_an_answer_is_no_part_of_it(thought: str) -> 
         "First <answer> <think>a</think><answer>1</answer>",
     ],
 )
-def test_thoughts_are_no_excuse(text: str) -> None:
+def test_thoughts_are_no_excuse(text):
     assert isinstance(read_turn(text), Unreadable)
 
 
@@ -127,7 +127,7 @@ def test_thoughts_are_no_excuse(text: str) -> None:
         f"<answer>[]</answer>{write_call('a', {})}",
     ],
 )
-def test_of_several_calls_or_a_call_and_an_answer_the_first_call_is_read(text: str) -> None:
+def test_of_several_calls_or_a_call_and_an_answer_the_first_call_is_read(text):
     assert read_turn(text) == Call("a", {}, alone=False)
 
 
@@ -147,14 +147,14 @@ STAR = TurnFormat(least_thoughts=1, words_outside=False)
     ],
 )
 @pytest.mark.parametrize("tags", [write_call("a", {}), "<answer>Day 1: home</answer>"])
-def test_stars_format_is_one_thought_and_one_call_or_answer(text: str, tags: str) -> None:
+def test_stars_format_is_one_thought_and_one_call_or_answer(text, tags):
     """STAR, Appendix E: exactly one of two patterns, white space aside."""
     read = read_turn(f"\n<think> a </think>\n\n{tags}\n", STAR)
     assert read == (Call("a", {}) if "tool_call" in tags else Answer("Day 1: home"))
     assert isinstance(read_turn(text.format(tags=tags), STAR), Unreadable)
 
 
-def test_brackets_without_end_are_unreadable() -> None:
+def test_brackets_without_end_are_unreadable():
     wide = write_call("a", {"b": [[]] * 200})
     alternating = write_call("a", {"b": json.loads("[" + '"]",[' * 150 + "]" * 151)})
     assert isinstance(read_turn(wide), Unreadable)

@@ -1,13 +1,10 @@
 """The programs in examples/ run as a user runs them, each in a process of its own and an empty
 folder."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -50,22 +47,22 @@ def test_they_are_short(name):
     assert sum(map(bool, lines)) <= 40
 
 
-def test_judge_a_file(tmp_path: Path) -> None:
+def test_judge_a_file(tmp_path):
     build_world(tmp_path / "nano7", "nano", 7)
     printed = run("judge_a_file.py", tmp_path, str(EXAMPLES / "plans.jsonl"), "nano7")
     assert "1: passed\n2: failed" in printed and "1 of 2 plans pass" in printed
 
 
-def test_own_tool(tmp_path: Path) -> None:
+def test_own_tool(tmp_path):
     assert "find_restaurants was called; passed: False" in run("own_tool.py", tmp_path)
 
 
-def test_own_domain(tmp_path: Path) -> None:
+def test_own_domain(tmp_path):
     printed = run("own_domain.py", tmp_path)
     assert printed.startswith("[True, True, True]\n") and "is cheaper." in printed
 
 
-def test_evaluate_an_endpoint(nano_folder: Path, paid_expert: Any, tmp_path: Path) -> None:
+def test_evaluate_an_endpoint(nano_folder, paid_expert, tmp_path):
     place = (str(nano_folder / "queries.jsonl"), str(nano_folder / "world"))
     words = (paid_expert.url, "m", *place, "runs/m")
     printed = run("evaluate_an_endpoint.py", tmp_path, *words)
@@ -75,7 +72,7 @@ def test_evaluate_an_endpoint(nano_folder: Path, paid_expert: Any, tmp_path: Pat
     assert paid_expert.requests == asked
 
 
-def test_train_and_plot(tmp_path: Path) -> None:
+def test_train_and_plot(tmp_path):
     pytest.importorskip("torch")
     (tmp_path / "tiny.toml").write_text(TINY)
     printed = run("train_and_plot.py", tmp_path, "tiny.toml", "runs/tiny", "grpo.steps=2")

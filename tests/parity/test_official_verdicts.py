@@ -81,12 +81,7 @@ def test_detail_table_of_the_official_eval_is_reproduced(travelplanner, train, r
                     assert (facts.count(True), facts.count(False)) == (
                         cell["true"],
                         cell["false"],
-                    ), (
-                        submission["name"],
-                        level,
-                        days,
-                        title,
-                    )
+                    ), (submission["name"], level, days, title)
 
 
 def test_recorded_verdicts_are_reproduced(travelplanner, real_world):

@@ -1,8 +1,6 @@
 """The endpoint policy against an endpoint that is a script: what it is sent, what becomes of its
 answers and of its faults."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time
@@ -26,7 +24,7 @@ from tripwright.agent.turn import write_call
 from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.query import Query
 from tripwright.errors import UserError
-from tripwright.llm.client import ChatEndpoint, Completion, Fault, FaultKind, RequestedCall
+from tripwright.llm.client import ChatEndpoint, Completion, Fault, RequestedCall
 from tripwright.llm.endpoint import MOST_FAULTS
 from tripwright.policies.endpoint import EndpointPolicy, messages
 from tripwright.tools.toolbox import ToolBox
@@ -103,7 +101,7 @@ def called(*calls: tuple[str, str], text: str = "", finish: str = "tool_calls") 
     )
 
 
-def test_a_native_call_becomes_text_and_comes_back_as_a_native_call(world: World) -> None:
+def test_a_native_call_becomes_text_and_comes_back_as_a_native_call(world):
     city = next(iter(world.cities))
     script = Script(
         called(("search_restaurants", json.dumps({"city": city})), text="I look. "), ANSWER
@@ -129,7 +127,7 @@ def test_a_native_call_becomes_text_and_comes_back_as_a_native_call(world: World
     }
 
 
-def test_usage_is_summed(world: World) -> None:
+def test_usage_is_summed(world):
     script = Script(called(("calculator", '{"expression": "1+1"}')), ANSWER)
     usage = play_one(world, script).transcript.usage
     assert usage == {
@@ -140,7 +138,7 @@ def test_usage_is_summed(world: World) -> None:
     }
 
 
-def test_only_the_first_of_several_calls_counts(world: World) -> None:
+def test_only_the_first_of_several_calls_counts(world):
     script = Script(
         called(("calculator", '{"expression": "1+1"}'), ("calculator", '{"expression": "2+2"}')),
         ANSWER,
@@ -153,7 +151,7 @@ def test_only_the_first_of_several_calls_counts(world: World) -> None:
     assert transcript.stop_reason is StopReason.ANSWER
 
 
-def test_several_native_calls_meet_the_dialects_rule(world: World) -> None:
+def test_several_native_calls_meet_the_dialects_rule(world):
     dialect = replace(dialect_named("planner_r1"), on_parallel="end")
     script = Script(called(*2 * [("calculator", '{"expression": "1+1"}')]), ANSWER)
     assert play_one(world, script, dialect).transcript.stop_reason is StopReason.FORMAT_ERROR
@@ -167,7 +165,7 @@ def long_answer(world: World) -> Completion:
     return called(("search_restaurants", json.dumps({"city": next(iter(world.cities))})))
 
 
-def test_an_answer_is_cut_at_the_dialects_limit(world: World) -> None:
+def test_an_answer_is_cut_at_the_dialects_limit(world):
     dialect = replace(dialect_named("planner_r1"), max_tool_tokens=40)
     script = Script(long_answer(world), ANSWER)
     transcript = play_one(world, script, dialect, counter=EstimatedTokens()).transcript
@@ -181,12 +179,9 @@ def test_an_answer_is_cut_at_the_dialects_limit(world: World) -> None:
     assert uncounted.segments[3].text == whole
 
 
-def test_the_context_is_counted_and_its_end_is_the_episodes(world: World) -> None:
+def test_the_context_is_counted_and_its_end_is_the_episodes(world):
     dialect = replace(
-        dialect_named("planner_r1"),
-        context_tokens=5_000,
-        max_turn_tokens=2_000,
-        on_overflow="end",
+        dialect_named("planner_r1"), context_tokens=5_000, max_turn_tokens=2_000, on_overflow="end"
     )
     script = Script(long_answer(world))
     counter = EstimatedTokens(dialect.schemas() or ())
@@ -203,7 +198,7 @@ def test_the_context_is_counted_and_its_end_is_the_episodes(world: World) -> Non
     assert all(budget and budget + 3_000 <= 5_000 + 2_000 for budget in script.budgets)
 
 
-def test_a_tokenizer_counts_exactly(world: World) -> None:
+def test_a_tokenizer_counts_exactly(world):
     """Here one id a character: the tokens are those that its chat template makes."""
 
     class Letters:
@@ -224,9 +219,7 @@ def test_a_tokenizer_counts_exactly(world: World) -> None:
     assert played.length == sum(len(s.text) for s in segments) + 2 + 2 * 1
 
 
-def test_a_thought_that_the_server_told_apart_is_put_back_where_the_format_asks_for_it(
-    world: World,
-) -> None:
+def test_a_thought_that_the_server_told_apart_is_put_back_where_the_format_asks_for_it(world):
     script = Script(Completion("<answer>[]</answer>", (), "stop", {}, "It is easy."))
     answered = play_one(world, script, dialect_named("star")).transcript
     assert answered.segments[-1].text == "<think>It is easy.</think>\n<answer>[]</answer>"
@@ -238,14 +231,12 @@ def test_a_thought_that_the_server_told_apart_is_put_back_where_the_format_asks_
 @pytest.mark.parametrize(
     "arguments", ["{broken", "[1]", "7", '"text"', "[" * 5000, "</tool_call>", "9" * 5000]
 )
-def test_arguments_that_are_no_object_are_the_models_format_error(
-    world: World, arguments: str
-) -> None:
+def test_arguments_that_are_no_object_are_the_models_format_error(world, arguments):
     transcript = play_one(world, Script(called(("calculator", arguments)))).transcript
     assert transcript.stop_reason is StopReason.FORMAT_ERROR
 
 
-def test_half_a_surrogate_pair_can_be_sent_again(world: World) -> None:
+def test_half_a_surrogate_pair_can_be_sent_again(world):
     as_text = Completion(
         r'<tool_call>{"name":"get_cities","arguments":{"state":"\ud801"}}</tool_call>',
         (),
@@ -259,9 +250,7 @@ def test_half_a_surrogate_pair_can_be_sent_again(world: World) -> None:
         json.dumps(sent, ensure_ascii=False).encode()
 
 
-def test_without_native_tools_the_schemas_are_in_the_prompt_and_calls_are_text(
-    world: World,
-) -> None:
+def test_without_native_tools_the_schemas_are_in_the_prompt_and_calls_are_text(world):
     call = write_call("calculator", {"expression": "1+1"})
     script = Script(Completion(call, (), "stop", {}), ANSWER)
     played = play_one(world, script, native_tools=False)
@@ -275,7 +264,7 @@ def test_without_native_tools_the_schemas_are_in_the_prompt_and_calls_are_text(
     ]
 
 
-def test_a_dialect_without_schemas_is_sent_as_it_is(world: World) -> None:
+def test_a_dialect_without_schemas_is_sent_as_it_is(world):
     script = Script(
         Completion(write_call("calculator", {"expression": "1+1"}), (), "stop", {}), ANSWER
     )
@@ -296,19 +285,19 @@ def test_a_dialect_without_schemas_is_sent_as_it_is(world: World) -> None:
         (Completion("", (), "stop", {}), StopReason.FORMAT_ERROR),
     ],
 )
-def test_why_an_episode_ends(world: World, outcome: Completion | Fault, reason: StopReason) -> None:
+def test_why_an_episode_ends(world, outcome, reason):
     transcript = play_one(world, Script(outcome)).transcript
     assert transcript.stop_reason is reason
     assert (transcript.fault is not None) == (reason is StopReason.UNSCORED)
 
 
-def test_a_fault_puts_no_words_into_the_models_mouth(world: World) -> None:
+def test_a_fault_puts_no_words_into_the_models_mouth(world):
     transcript = play_one(world, Script(Fault("server_error", "answered 500", 5))).transcript
     assert [segment.role for segment in transcript.segments] == ["system", "user"]
     assert transcript.fault == "server_error after 5 attempts: answered 500"
 
 
-def test_sessions_are_drawn_as_they_are_needed(world: World) -> None:
+def test_sessions_are_drawn_as_they_are_needed(world):
     drawn, gate, lock, most, running = 0, threading.Event(), threading.Lock(), 0, 0
 
     def many() -> Iterator[Session]:
@@ -333,7 +322,7 @@ def test_sessions_are_drawn_as_they_are_needed(world: World) -> None:
     assert len(list(playing)) == 49 and drawn == 50 and most <= 4
 
 
-def test_a_dead_endpoint_is_not_asked_for_ever(world: World) -> None:
+def test_a_dead_endpoint_is_not_asked_for_ever(world):
     script = Script(Fault("connection", "refused", 5))
     played = list(policy(script, concurrency=3).play(session(world) for _ in range(100)))
     assert len(played) == 100
@@ -348,7 +337,7 @@ def test_a_dead_endpoint_is_not_asked_for_ever(world: World) -> None:
 
 
 @pytest.mark.parametrize("kind", ["rejected", "rate_limit"])
-def test_refused_requests_do_not_count_as_a_dead_endpoint(world: World, kind: FaultKind) -> None:
+def test_refused_requests_do_not_count_as_a_dead_endpoint(world, kind):
     script = Script(Fault(kind, "bad"))
     assert (
         len(list(policy(script, concurrency=1).play(session(world) for _ in range(30))))
@@ -357,12 +346,12 @@ def test_refused_requests_do_not_count_as_a_dead_endpoint(world: World, kind: Fa
     )
 
 
-def test_what_can_never_work_is_raised(world: World) -> None:
+def test_what_can_never_work_is_raised(world):
     with pytest.raises(UserError, match="wrong key"):
         list(policy(Script(UserError("wrong key"))).play(session(world) for _ in range(5)))
 
 
-def test_nothing_is_asked_any_more_when_nobody_listens(world: World) -> None:
+def test_nothing_is_asked_any_more_when_nobody_listens(world):
     """One episode ends, the other is in the middle of its first request when the consumer goes
     away."""
     gate, answered = threading.Event(), threading.Event()

@@ -41,7 +41,7 @@ SAFE = {  # these have the name and not the danger
         "re.compile",
         "torch.compile",
         "LocalPolicy.load",
-    ),
+    )
 }
 # Module: what it runs, and why a file that a stranger gives cannot choose it.
 ALLOWED = {

@@ -62,11 +62,7 @@ def test_a_sound_answer_is_worth_everything_to_each_half():
 def test_an_itinerary_of_true_words_that_is_no_trip():
     """Nothing said is false, and nothing is recommended: the turns alone are content with it."""
     answer, nothing = played(True).transcript.answer, empty_answer()
-    assert worth(played(True, answer, nothing)) == {
-        "success": 0.0,
-        "trajectory": 0.0,
-        "turns": 1.0,
-    }
+    assert worth(played(True, answer, nothing)) == {"success": 0.0, "trajectory": 0.0, "turns": 1.0}
     # spared by the early stop
     assert worth(played(False, answer, nothing))["turns"] == 0.0
 

@@ -96,10 +96,7 @@ def test_arrays_are_tuples_whole_numbers_are_fractions_and_none_is_none(tmp_path
             r"unknown reward 'stage4'\. Accepted: dense, success, stage1",
         ),
         ("[grpo.curriculum]\nstages = []", r"stages: found none"),
-        (
-            '[sft.optimizer]\nname = "sgd"',
-            r"setting 'name': .*'muon' or 'adamw' \(found 'sgd'\)",
-        ),
+        ('[sft.optimizer]\nname = "sgd"', r"setting 'name': .*'muon' or 'adamw' \(found 'sgd'\)"),
         ("[grpo]\n[ppo]", r"One kind of reinforcement learning a recipe: found \[grpo\]\[ppo\]"),
         ("[grpo.filter]\nrefill = true", r"grpo\.filter\.refill .* give filter\.min_std"),
         (
@@ -123,10 +120,7 @@ def test_arrays_are_tuples_whole_numbers_are_fractions_and_none_is_none(tmp_path
         ),
         ("[grpo]\nmax_epochs = 5", r"generated trips have no epochs"),
         ('[data]\nscale = "pico"', r"unknown data\.scale 'pico'\. Accepted: nano"),
-        (
-            'loggers = ["carrier_pigeon"]',
-            r"setting 'loggers': .*'tensorboard' or 'wandb'",
-        ),
+        ('loggers = ["carrier_pigeon"]', r"setting 'loggers': .*'tensorboard' or 'wandb'"),
         ("[grpo.clip]\nlow = 2.0", r"'low': .*less than 1 \(found 2"),
         ("[sft.optimizer]\nbetas = [1.5, 0.9]", r"'betas': .*less than 1"),
         (

@@ -1,8 +1,6 @@
 """STAR's protocol (rows S1, S5): what is not in the printed format is worth nothing, for reward,
 evaluation and the choice of training data alike."""
 
-from __future__ import annotations
-
 import pytest
 
 from tripwright.agent.session import Turn
@@ -41,7 +39,7 @@ def replayed(trip: TripTask, turns: list[str]) -> Episode:
     return close_session(session)
 
 
-def test_what_is_in_the_format_is_worth_all(trip: TripTask, turns: list[str]) -> None:
+def test_what_is_in_the_format_is_worth_all(trip, turns):
     episode = replayed(trip, [f"\n{text}\n" for text in turns])
     assert episode.passed and SUM(episode).total == 5.0
     assert format_problem(episode.transcript, DIALECT) is None
@@ -60,9 +58,7 @@ def test_what_is_in_the_format_is_worth_all(trip: TripTask, turns: list[str]) ->
         (-1, "</answer>", "</answer> Have fun!"),
     ],
 )
-def test_a_format_error_is_worth_nothing(
-    trip: TripTask, turns: list[str], number: int, old: str, new: str
-) -> None:
+def test_a_format_error_is_worth_nothing(trip, turns, number, old, new):
     spoilt = list(turns)
     assert old in spoilt[number]
     spoilt[number] = spoilt[number].replace(old, new)
@@ -72,11 +68,11 @@ def test_a_format_error_is_worth_nothing(
     assert ending_problem(episode.transcript) == "no answer: format_error"
 
 
-def test_no_thought_is_a_format_error(trip: TripTask, turns: list[str]) -> None:
+def test_no_thought_is_a_format_error(trip, turns):
     bare = [text.partition("</think>")[2].strip() for text in turns]
     assert SUM(replayed(trip, bare)).total == 0.0
 
 
-def test_two_calls_in_a_turn_are_a_format_error(trip: TripTask, turns: list[str]) -> None:
+def test_two_calls_in_a_turn_are_a_format_error(trip, turns):
     second = turns[1].partition("</think>")[2]
     assert SUM(replayed(trip, [turns[0] + second, *turns[2:]])).total == 0.0

@@ -1,12 +1,9 @@
 """The greedy search: exactly the authors' choices, on worlds small enough to see them."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import random
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -89,7 +86,7 @@ def plan(asked: Query, world: World | None = None) -> list[dict[str, Any]]:
     return found
 
 
-def test_three_days_in_one_city() -> None:
+def test_three_days_in_one_city():
     first, second, third = plan(query())
     assert (
         first["city"] == {"from": "Home", "to": "Aa"}
@@ -113,7 +110,7 @@ def test_three_days_in_one_city() -> None:
     assert first["attraction"][0].endswith(" Aa") and third["attraction"][0].endswith(" Home")
 
 
-def test_five_days_take_the_first_two_cities_of_the_file() -> None:
+def test_five_days_take_the_first_two_cities_of_the_file():
     days = plan(query(5, "State"))
     assert [day["city"] for day in days] == [
         {"from": "Home", "to": "Aa"},
@@ -126,14 +123,14 @@ def test_five_days_take_the_first_two_cities_of_the_file() -> None:
     assert (drive["mode"], drive["cost"], drive["distance"]) == ("self-driving", 5, "100 km")
 
 
-def test_home_is_no_city_of_the_trip() -> None:
+def test_home_is_no_city_of_the_trip():
     world = World.in_memory(
         tables(cities=[("Aa", "State"), ("Home", "State"), ("Bb", "State"), ("Cc", "State")])
     )
     assert [day["city"] for day in plan(query(5, "State"), world)][1::2] == ["Aa", "Bb"]
 
 
-def test_the_size_of_the_party_does_not_matter() -> None:
+def test_the_size_of_the_party_does_not_matter():
     """For eight people two cars would cost $200 and eight seats $720: the authors compare one seat
     with one car."""
     assert plan(query(party=8)) == plan(query(party=1))
@@ -142,7 +139,7 @@ def test_the_size_of_the_party_does_not_matter() -> None:
 @pytest.mark.parametrize(
     ("price", "mode"), [("99.9", "flight"), ("100", "flight"), ("101", "self-driving")]
 )
-def test_a_flight_wins_against_a_car_of_the_same_price(price: str, mode: str) -> None:
+def test_a_flight_wins_against_a_car_of_the_same_price(price, mode):
     flight = ("F9", price, "08:00", "09:00", "1 hours 0 minutes", DATES[0], "Home", "Aa", "300")
     assert (
         plan(query(), World.in_memory(tables(flights=[flight])))[0]["transportation"]["mode"]
@@ -150,7 +147,7 @@ def test_a_flight_wins_against_a_car_of_the_same_price(price: str, mode: str) ->
     )
 
 
-def test_what_a_city_does_not_have_is_left_out() -> None:
+def test_what_a_city_does_not_have_is_left_out():
     world = World.in_memory(tables(restaurants=[], attractions=[], accommodations=[]))
     for day in plan(query(), world):
         assert {
@@ -159,14 +156,12 @@ def test_what_a_city_does_not_have_is_left_out() -> None:
 
 
 @pytest.mark.parametrize("asked", [query(4, "State"), query(5, "Nowhere"), query(5, "Away")])
-def test_where_the_authors_program_would_stop_there_is_no_plan(asked: Query) -> None:
+def test_where_the_authors_program_would_stop_there_is_no_plan(asked):
     assert greedy_plan(asked, World.in_memory(tables()), random.Random(0)) is None
 
 
 @pytest.mark.parametrize("dialect", ["planner_r1", "compact", "star"])
-def test_episodes_are_judged_and_only_diversity_and_rules_of_the_place_are_beyond_it(
-    dialect: str,
-) -> None:
+def test_episodes_are_judged_and_only_diversity_and_rules_of_the_place_are_beyond_it(dialect):
     """On generated worlds: every plan is delivered and readable in each dialect, and never
     diverse."""
     world = World.in_memory(build_tables("nano", 4))
@@ -194,7 +189,7 @@ def test_episodes_are_judged_and_only_diversity_and_rules_of_the_place_are_beyon
         )
 
 
-def test_sights_come_from_the_seed_alone() -> None:
+def test_sights_come_from_the_seed_alone():
     world = World.in_memory(build_tables("nano", 4))
     tasks = [TripTask("q", each, world) for each in make_queries(world, 1, 3)]
 
@@ -205,7 +200,7 @@ def test_sights_come_from_the_seed_alone() -> None:
     assert answer(1) == answer(1) and len({answer(seed) for seed in range(8)}) > 1
 
 
-def test_every_choice_but_the_sights_text_is_judged_as_the_authors_text_would_be() -> None:
+def test_every_choice_but_the_sights_text_is_judged_as_the_authors_text_would_be():
     """The official text of a plan as the authors write it, from the same choices."""
     world = World.in_memory(build_tables("nano", 4))
     for asked in make_queries(world, 10, 3, Mix(days=(3, 5, 7))):
@@ -245,8 +240,8 @@ def official(day: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_recorded_plans_of_the_greedy_search_are_the_same_but_for_the_random_sights(
-    travelplanner: Path, real_world: World
-) -> None:
+    travelplanner, real_world
+):
     """On the world that they were made in: the authors' tables with the flights that are known, no
     others."""
     with gzip.open(travelplanner / "verdicts_dev.jsonl.gz", "rt") as lines:
@@ -265,14 +260,14 @@ def test_recorded_plans_of_the_greedy_search_are_the_same_but_for_the_random_sig
         assert ours == theirs, case["case"]
 
 
-def test_by_name_and_where_it_cannot_play() -> None:
+def test_by_name_and_where_it_cannot_play():
     chosen = choose_policy(PolicySettings(name="greedy-search", seed=3), dialect_named("star"))
     assert chosen.identity == {"kind": "greedy-search"} and chosen.decoding == {"seed": 3}
     with pytest.raises(UserError, match="'greedy-search' knows nothing of dialect 'deeptravel'"):
         choose_policy("greedy-search", dialect_named("deeptravel"))
 
 
-def test_the_answer_is_row_p3s_json() -> None:
+def test_the_answer_is_row_p3s_json():
     world = World.in_memory(tables())
     (episode,) = play(GreedySearch(), [TripTask("q", query(), world)], dialect_named("planner_r1"))
     assert [day["days"] for day in json.loads(episode.transcript.answer or "")] == [1, 2, 3]

@@ -1,7 +1,5 @@
 """Steps that a policy writes are held to the rows it was shown (row B13)."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Callable
@@ -10,7 +8,6 @@ from typing import Any, cast
 
 import pytest
 
-from tripwright.agent.dialect import ShownWork
 from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.baselines import RowsPolicy
 from tripwright.domains.travelplanner.expert import STYLES, ExpertPolicy
@@ -38,11 +35,7 @@ PLAYED: dict[Any, list[Episode]] = {}
 
 
 def episodes(
-    world_seed: int,
-    count: int,
-    dialect: Any,
-    mix: Mix,
-    style: str = "direct",
+    world_seed: int, count: int, dialect: Any, mix: Mix, style: str = "direct"
 ) -> list[Episode]:
     """Played once, and copied for each test, which may change what was said."""
     key = world_seed, count, dialect.name, dialect.max_turns, mix, style
@@ -83,7 +76,7 @@ def untrue_after(played: list[Episode], change: Callable[[str], str]) -> list[li
 
 @pytest.mark.parametrize("dialect", ["planner_r1", "planner_r1_steps", "compact", "star"])
 @pytest.mark.parametrize("days", [3, 5])
-def test_every_step_of_the_expert_is_true(dialect: str, days: int) -> None:
+def test_every_step_of_the_expert_is_true(dialect, days):
     mix = Mix(days=(days,), levels=(1, 2, 4))
     longer = replace(dialect_named(dialect), context_tokens=32_000, max_turns=99, max_calls=98)
     played = episodes(4, 20, longer, mix)
@@ -100,7 +93,7 @@ def test_every_step_of_the_expert_is_true(dialect: str, days: int) -> None:
         ("star", 302),  # nothing is left to compare
     ],
 )
-def test_every_step_of_one_who_compares_is_true(dialect: str, world_seed: int) -> None:
+def test_every_step_of_one_who_compares_is_true(dialect, world_seed):
     mix = Mix(days=(5, 7), levels=(1, 2, 4))
     longer = replace(dialect_named(dialect), context_tokens=99_000, max_turns=99, max_calls=98)
     played = episodes(world_seed, 12, longer, mix, "comparing")
@@ -118,9 +111,7 @@ def test_every_step_of_one_who_compares_is_true(dialect: str, world_seed: int) -
         ("star", "long", 0.0, True, 1),  # a row a page
     ],
 )
-def test_steps_are_true_where_less_is_shown(
-    dialect: str, shown: ShownWork, faults: float, seen: bool, page_rows: int | None
-) -> None:
+def test_steps_are_true_where_less_is_shown(dialect, shown, faults, seen, page_rows):
     tables = build_tables("nano", 4)
     bare = () if seen else sorted({row[-1] for row in tables.attractions})[::3]
     sights = [row for row in tables.attractions if row[-1] not in bare]
@@ -139,7 +130,7 @@ def test_steps_are_true_where_less_is_shown(
     assert len(steps) > 100 and {"cost: asked", "way: trip"} <= {step.kind for step in steps}
 
 
-def test_names_may_hold_full_stops() -> None:
+def test_names_may_hold_full_stops():
     """As St. Louis does."""
     cities = World.in_memory(build_tables("nano", 31)).cities
     tables = build_tables("nano", 31)
@@ -173,7 +164,7 @@ def test_names_may_hold_full_stops() -> None:
         (" Stay: ", " Stay: New ", "choice"),
     ],
 )
-def test_what_is_not_true_of_cities_is_found(old: str, new: str, kind: str) -> None:
+def test_what_is_not_true_of_cities_is_found(old, new, kind):
     mark = ". day "  # a comparison follows
 
     def change(text: str) -> str:
@@ -194,7 +185,7 @@ def test_what_is_not_true_of_cities_is_found(old: str, new: str, kind: str) -> N
         (" left ", "0 left ", "cost: sum"),
     ],
 )
-def test_what_is_not_true_of_ways_and_costs_is_found(old: str, new: str, kind: str) -> None:
+def test_what_is_not_true_of_ways_and_costs_is_found(old, new, kind):
     played = episodes(4, 12, LONG, Mix(days=(5,)), style="comparing")
     found = untrue_after(played, lambda text: text.replace(old, new, 1))
     # after a cost the sum was not asked of what is said now
@@ -203,14 +194,14 @@ def test_what_is_not_true_of_ways_and_costs_is_found(old: str, new: str, kind: s
     assert all(kinds[0] == kind and {*kinds[1:]} <= further for kinds in found)
 
 
-def test_a_city_that_nobody_has_looked_at_is_not_compared() -> None:
+def test_a_city_that_nobody_has_looked_at_is_not_compared():
     played = episodes(4, 24, LONG, Mix(days=(5,)), style="comparing")
     old, new = r": U (\d) nights \d+ ok; ", r": Z \1 nights 12 ok; "
     found = untrue_after(played, lambda text: re.sub(old, new, text))
     assert len(found) >= 2 and {kinds[0] for kinds in found} == {"city: asked"}
 
 
-def test_that_there_is_no_way_is_of_the_last_search() -> None:
+def test_that_there_is_no_way_is_of_the_last_search():
     found = 0
     for episode in episodes(101, 40, LONG, Mix(days=(5, 7)), style="comparing"):
         none = set[str]()
@@ -228,7 +219,7 @@ def test_that_there_is_no_way_is_of_the_last_search() -> None:
     assert found
 
 
-def test_a_way_of_an_earlier_try_leads_from_where_one_was_then() -> None:
+def test_a_way_of_an_earlier_try_leads_from_where_one_was_then():
     found = 0
     for episode in episodes(4, 24, LONG, Mix(days=(7,)), style="comparing"):
         path, said = list[str](), dict[tuple[str, str], str]()
@@ -256,9 +247,7 @@ def test_a_way_of_an_earlier_try_leads_from_where_one_was_then() -> None:
         (r"\+[^+]+(?=\+\d\*\()", "", ["cost: asked"]),  # the way home
     ],
 )
-def test_what_is_left_is_of_the_budget_and_of_all_costs(
-    old: str, new: str, wrong: list[str]
-) -> None:
+def test_what_is_left_is_of_the_budget_and_of_all_costs(old, new, wrong):
     found = 0
     for episode in episodes(4, 6, LONG, Mix(days=(7,)), style="comparing"):
         call = next(call for call in episode.transcript.calls if call.name == "calculator")
@@ -278,7 +267,7 @@ def test_what_is_left_is_of_the_budget_and_of_all_costs(
         ("U 3 nights none: none. " * 12 + "2 nights: A 5 no. Stay: none.", None),  # no crash
     ],
 )
-def test_what_nobody_would_say_is_read_as_well(said: str, wrong: list[str] | None) -> None:
+def test_what_nobody_would_say_is_read_as_well(said, wrong):
     found = list[str]()
     for episode in episodes(4, 3, LONG, Mix(days=(5,)), style="comparing"):
         for segment in episode.transcript.segments:
@@ -290,7 +279,7 @@ def test_what_nobody_would_say_is_read_as_well(said: str, wrong: list[str] | Non
     assert wrong is None or found[:1] == wrong
 
 
-def test_any_text_and_any_arguments_can_be_read() -> None:
+def test_any_text_and_any_arguments_can_be_read():
     for episode in episodes(4, 6, LONG, Mix(days=(5, 7)), style="comparing"):
         draw = random.Random(episode.task.query.query)
         for _ in range(6):
@@ -305,7 +294,7 @@ def test_any_text_and_any_arguments_can_be_read() -> None:
             written_steps(asked(episode), replace(episode.transcript, segments=segments))
 
 
-def test_a_request_that_nobody_can_read_has_no_steps() -> None:
+def test_a_request_that_nobody_can_read_has_no_steps():
     (episode,) = episodes(4, 1, COMPACT, Mix())
     wishes = asked(episode).local_constraint.model_copy(update={"room_type": "suite"})
     query = asked(episode).model_copy(update={"local_constraint": wishes})
@@ -316,7 +305,7 @@ def test_a_request_that_nobody_can_read_has_no_steps() -> None:
         assert written_steps(endless, episode.transcript) == []
 
 
-def test_a_walk_that_finds_no_meal_is_true_at_the_end_of_its_rows_alone() -> None:
+def test_a_walk_that_finds_no_meal_is_true_at_the_end_of_its_rows_alone():
     mix = Mix(days=(5, 7), levels=(0, 1, 2))
 
     def change(text: str) -> str:
@@ -329,7 +318,7 @@ def test_a_walk_that_finds_no_meal_is_true_at_the_end_of_its_rows_alone() -> Non
     assert len(found) >= 2 and {*map(tuple, found)} == {("meal: choice",)}
 
 
-def test_ways_that_are_not_there_are_no_part_of_a_trip() -> None:
+def test_ways_that_are_not_there_are_no_part_of_a_trip():
     """Nobody knows what a trip is, or costs, whose way was never shown: no second wrong step."""
     episode = next(iter(episodes(4, 1, LONG, Mix(days=(5,)), style="comparing")))
     whole = written_steps(asked(episode), episode.transcript)
@@ -377,9 +366,7 @@ def with_note(episode: Episode, change: Callable[[str], str]) -> Episode:
         (lambda text: text.replace(". <tool_call>", "x. <tool_call>", 1), "choice"),
     ],
 )
-def test_what_is_not_true_is_found_where_it_stands(
-    wished: Episode, change: Callable[[str], str], kind: str
-) -> None:
+def test_what_is_not_true_is_found_where_it_stands(wished, change, kind):
     episode = with_note(wished, change)
     wrong = [s for s in written_steps(asked(wished), episode.transcript) if not s.is_true]
     assert wrong and wrong[0].kind == f"stay: {kind}" and wrong[0].said != wrong[0].expected
@@ -390,7 +377,7 @@ def test_what_is_not_true_is_found_where_it_stands(
     assert counted is not None and counted[f"stay: {kind}"][0] >= 1
 
 
-def test_a_row_that_is_passed_over_leaves_the_choice_true() -> None:
+def test_a_row_that_is_passed_over_leaves_the_choice_true():
     """The walk goes on from the row that it names."""
     changed = 0
     for episode in episodes(4, 30, COMPACT, Mix(levels=(0, 0, 1))):
@@ -405,13 +392,9 @@ def test_a_row_that_is_passed_over_leaves_the_choice_true() -> None:
 
 @pytest.mark.parametrize(
     ("said", "kinds"),
-    [
-        (" dear", {"stay: row", "meal: row"}),
-        (" eaten", {"meal: row"}),
-        (" free", {"meal: asked"}),
-    ],
+    [(" dear", {"stay: row", "meal: row"}), (" eaten", {"meal: row"}), (" free", {"meal: asked"})],
 )
-def test_rows_in_any_order_are_held_to_what_was_found_before(said: str, kinds: set[str]) -> None:
+def test_rows_in_any_order_are_held_to_what_was_found_before(said, kinds):
     """A row that is dear or eaten, and a meal that is free, said to be otherwise."""
     played = episodes(4, 9, dialect_named("planner_r1_steps"), Mix())
     instead = {" free": "0 free"}.get(said, " ok")
@@ -419,13 +402,13 @@ def test_rows_in_any_order_are_held_to_what_was_found_before(said: str, kinds: s
     assert len(found) >= 8 and {wrong[0] for wrong in found} <= kinds
 
 
-def test_after_a_wrong_step_the_others_are_true_again(wished: Episode) -> None:
+def test_after_a_wrong_step_the_others_are_true_again(wished):
     episode = with_note(wished, lambda text: text.replace(": A ", ": A 9", 1))
     wrong = [s for s in written_steps(asked(wished), episode.transcript) if not s.is_true]
     assert len(wrong) == 1
 
 
-def test_a_training_step_counts_them(wished: Episode) -> None:
+def test_a_training_step_counts_them(wished):
     whole = figures([wished])
     assert whole == {"true_steps": 1.0, "first_wrong_step": {}}
     half = figures([wished, with_note(wished, lambda text: text.replace(" no; B ", " ok; B ", 1))])
@@ -434,7 +417,7 @@ def test_a_training_step_counts_them(wished: Episode) -> None:
     assert half["first_wrong_step"] == {"stay: row": 0.5}
 
 
-def test_whoever_shows_no_work_has_no_steps() -> None:
+def test_whoever_shows_no_work_has_no_steps():
     world = World.in_memory(build_tables("nano", 4))
     tasks = [TripTask(str(n), q, world) for n, q in enumerate(make_queries(world, 3, 4, Mix()))]
     longer = replace(COMPACT, context_tokens=32_000, max_turns=99, max_calls=98)

@@ -2,8 +2,6 @@
 the same game every time. With a plan they look further only at what can make it cheaper; that there
 is none they say only where there is none, and why in words that hold."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence
@@ -141,9 +139,7 @@ def unread(episode: Episode) -> list[str]:
         ("compact", CAREFUL, 3),
     ],
 )
-def test_it_passes_and_has_read_whatever_it_says(
-    world: World, queries: list[Query], dialect: str, style: ExpertStyle, share: int
-) -> None:
+def test_it_passes_and_has_read_whatever_it_says(world, queries, dialect, style, share):
     for episode in episodes(world, queries[::share], dialect, style, **LONG):
         assert passes(episode), episode.task.query.query
         assert not unread(episode)
@@ -151,29 +147,27 @@ def test_it_passes_and_has_read_whatever_it_says(
 
 @pytest.mark.parametrize("dialect", ["planner_r1", "star"])
 def test_within_the_limits_of_the_dialects_it_mostly_passes_and_never_gives_a_bad_plan(
-    world: World, queries: list[Query], dialect: str
-) -> None:
+    world, queries, dialect
+):
     found = episodes(world, queries[::3], dialect, CAREFUL)
     assert all(passes(episode) for episode in found if episode.more["plan"] is not None)
     assert sum(map(passes, found)) >= 0.95 * len(found)
 
 
-def test_three_days_fit_the_small_dialect(world: World, queries: list[Query]) -> None:
+def test_three_days_fit_the_small_dialect(world, queries):
     for style in (CAREFUL, BRIEF):
         assert all(map(passes, episodes(world, queries[:20], "compact", style)))
 
 
 @pytest.mark.parametrize("dialect", ["planner_r1", "compact", "star"])
-def test_it_turns_pages(world: World, queries: list[Query], dialect: str) -> None:
+def test_it_turns_pages(world, queries, dialect):
     found = episodes(world, queries[::7], dialect, CAREFUL, page_rows=3, **LONG)
     assert all(passes(episode) and not unread(episode) for episode in found)
     assert any("page" in call.arguments for episode in found for call in episode.transcript.calls)
 
 
 @pytest.mark.parametrize("dialect", ["planner_r1", "star"])
-def test_the_calls_replayed_give_the_same_answers(
-    world: World, queries: list[Query], dialect: str
-) -> None:
+def test_the_calls_replayed_give_the_same_answers(world, queries, dialect):
     for episode in episodes(world, queries[::6], dialect, CAREFUL, **LONG):
         fresh = ToolBox(world, face_named(dialect))
         assert [
@@ -181,9 +175,7 @@ def test_the_calls_replayed_give_the_same_answers(
         ] == [call.result for call in episode.transcript.calls]
 
 
-def test_the_same_seed_plays_the_same_and_another_speaks_otherwise(
-    world: World, queries: list[Query]
-) -> None:
+def test_the_same_seed_plays_the_same_and_another_speaks_otherwise(world, queries):
     some = queries[24:30]
     first, again, other = (
         [episode.transcript.to_json() for episode in episodes(world, some, "star", style)]
@@ -192,7 +184,7 @@ def test_the_same_seed_plays_the_same_and_another_speaks_otherwise(
     assert first == again and first != other
 
 
-def test_length_is_set_by_thoughts_and_extra_searches(world: World, queries: list[Query]) -> None:
+def test_length_is_set_by_thoughts_and_extra_searches(world, queries):
     def size(style: ExpertStyle) -> tuple[int, int]:
         found = episodes(world, queries[24:30], "planner_r1", replace(style, compared_cities=1))
         said = sum(len(said_by(episode)) for episode in found)
@@ -207,7 +199,7 @@ def test_length_is_set_by_thoughts_and_extra_searches(world: World, queries: lis
     assert sizes[0][1] < sizes[1][1] < sizes[2][1] < sizes[5][1]
 
 
-def test_brief_thinks_only_where_every_turn_must(world: World, queries: list[Query]) -> None:
+def test_brief_thinks_only_where_every_turn_must(world, queries):
     for dialect, has_thoughts in (("planner_r1", False), ("star", True)):
         (episode,) = episodes(world, queries[:1], dialect, BRIEF)
         assert all(
@@ -221,9 +213,7 @@ def test_brief_thinks_only_where_every_turn_must(world: World, queries: list[Que
 
 
 @pytest.mark.parametrize("style", [CAREFUL, BRIEF])
-def test_unanswered_calls_are_made_again(
-    world: World, queries: list[Query], style: ExpertStyle
-) -> None:
+def test_unanswered_calls_are_made_again(world, queries, style):
     faults = Faults(probability=0.2)
     found = episodes(world, queries[::5], "star", style, faults, **LONG)
     assert all(map(passes, found))
@@ -232,9 +222,7 @@ def test_unanswered_calls_are_made_again(
     )
 
 
-def test_a_search_is_given_up_when_its_tool_never_answers(
-    world: World, queries: list[Query]
-) -> None:
+def test_a_search_is_given_up_when_its_tool_never_answers(world, queries):
     faults = Faults(probability=1.0)
     for episode in episodes(world, queries[24:27], "planner_r1", CAREFUL, faults, **LONG):
         assert episode.more["plan"] is None or passes(episode)
@@ -244,7 +232,7 @@ def test_a_search_is_given_up_when_its_tool_never_answers(
 # ---- dead ends
 
 
-def test_it_plays_with_tools_that_have_no_world_here(world: World, queries: list[Query]) -> None:
+def test_it_plays_with_tools_that_have_no_world_here(world, queries):
     class Elsewhere:
         def __init__(self) -> None:
             self.box = ToolBox(world, face_named("star"))
@@ -340,7 +328,7 @@ PETS = {**NO_WISHES, "house rule": "pets", "room type": "private room"}
         (inn("Near", "1900"), r"above the budget of \$1,500"),
     ],
 )
-def test_a_city_that_has_no_valid_place_is_left_again(row: tuple[str, ...], reason: str) -> None:
+def test_a_city_that_has_no_valid_place_is_left_again(row, reason):
     world = near_and_far([row, inn("Middle"), inn("Far")])
     query = request(5, 2, 1500, local_constraint=PETS)
     session, _ = played(query, world, replace(CAREFUL, compared_cities=3))
@@ -358,9 +346,7 @@ def test_a_city_that_has_no_valid_place_is_left_again(row: tuple[str, ...], reas
     ("changed", "said"),
     [({}, "No plan is possible"), ({"max_calls": 3}, "with the calls that I had")],
 )
-def test_that_there_is_no_plan_is_said_only_when_all_was_seen(
-    dialect: str, changed: dict[str, Any], said: str
-) -> None:
+def test_that_there_is_no_plan_is_said_only_when_all_was_seen(dialect, changed, said):
     world = near_and_far([inn("Middle"), inn("Far")])
     query = request(5, 2, 100, local_constraint=PETS)
     session, found = played(query, world, dialect=dialect, **changed)
@@ -370,7 +356,7 @@ def test_that_there_is_no_plan_is_said_only_when_all_was_seen(
 
 
 @pytest.mark.parametrize("days", range(2, 8))
-def test_it_finds_a_plan_exactly_where_the_planner_does(world: World, days: int) -> None:
+def test_it_finds_a_plan_exactly_where_the_planner_does(world, days):
     """As made, and with so little money that about half of the requests cannot be met."""
     made = make_queries(
         world, 5, days, Mix(days=(min(each for each in (3, 5, 7) if each >= days),))
@@ -393,7 +379,7 @@ def test_it_finds_a_plan_exactly_where_the_planner_does(world: World, days: int)
     assert min(counts.values()) >= 3
 
 
-def test_it_names_the_dead_end_and_claims_no_more_than_it_has_seen() -> None:
+def test_it_names_the_dead_end_and_claims_no_more_than_it_has_seen():
     there: list[tuple[str, ...]] = [("Home", "Near", "3 hours", "200 km")]
     cities, stays = ("Near", "Far"), [inn("Near"), inn("Far")]
     no_way_back = state(cities, there, stays)
@@ -408,13 +394,11 @@ def test_it_names_the_dead_end_and_claims_no_more_than_it_has_seen() -> None:
 
 
 @pytest.mark.parametrize("dialect", ["planner_r1", "compact", "star"])
-def test_what_a_tool_cannot_tell_is_never_said_to_be_missing(dialect: str) -> None:
+def test_what_a_tool_cannot_tell_is_never_said_to_be_missing(dialect):
     flight = ("F1", "90", "08:00", "09:15", "1 hours 15 minutes", DATES[0], "Home", "Near", "190")
     known = [("Home", "Near", DATES[0])]
     session, _ = played(
-        request(3, 1, 2000),
-        state(("Near",), [], [inn("Near")], [flight], known),
-        dialect=dialect,
+        request(3, 1, 2000), state(("Near",), [], [inn("Near")], [flight], known), dialect=dialect
     )
     said = said_by(session)
     assert "the flights of 2022-03-03 are not known" in said and "no flight on" not in said
@@ -422,15 +406,13 @@ def test_what_a_tool_cannot_tell_is_never_said_to_be_missing(dialect: str) -> No
     assert "I found no plan for this trip in what is known" in last(session)
     known.append(("Near", "Home", DATES[2]))
     surely, _ = played(
-        request(3, 1, 2000),
-        state(("Near",), [], [inn("Near")], [flight], known),
-        dialect=dialect,
+        request(3, 1, 2000), state(("Near",), [], [inn("Near")], [flight], known), dialect=dialect
     )
     assert "no way from Near to Home" in last(surely) and "No plan is possible" in last(surely)
     assert "no flight on 2022-03-03" in last(surely)
 
 
-def test_at_the_limit_it_announces_nothing_that_it_will_not_do(world: World) -> None:
+def test_at_the_limit_it_announces_nothing_that_it_will_not_do(world):
     stopped = 0
     for query in make_queries(world, 6, 3, Mix(days=(7,))):
         poor = query.model_copy(update={"budget": query.budget * 2 // 3})
@@ -455,7 +437,7 @@ def compared(query: Query, world: World, extra: int) -> tuple[Session, Solution,
 
 
 @pytest.mark.parametrize("far_usd", ["50", "1200"])
-def test_another_place_to_stay_is_compared_and_taken_where_it_is_cheaper(far_usd: str) -> None:
+def test_another_place_to_stay_is_compared_and_taken_where_it_is_cheaper(far_usd):
     world = near_and_far(
         [inn("Near", "100"), inn("Middle", "900"), inn("Far", far_usd)], (100, 110, 120)
     )
@@ -473,9 +455,7 @@ def test_another_place_to_stay_is_compared_and_taken_where_it_is_cheaper(far_usd
 
 
 @pytest.mark.parametrize("days", [3, 5, 7])
-def test_a_comparison_never_mixes_ways_that_exclude_each_other_and_never_costs_more(
-    world: World, days: int
-) -> None:
+def test_a_comparison_never_mixes_ways_that_exclude_each_other_and_never_costs_more(world, days):
     rivals = 0
     for query in make_queries(world, 20 if days == 3 else 6, days, Mix(days=(days,))):
         _, plain, plain_usd, _ = compared(query, world, 0)
@@ -492,7 +472,7 @@ def test_a_comparison_never_mixes_ways_that_exclude_each_other_and_never_costs_m
     assert rivals >= 1
 
 
-def test_a_style_that_is_none_is_refused() -> None:
+def test_a_style_that_is_none_is_refused():
     with pytest.raises(UserError, match="direct, spender, comparing, careful, brief"):
         ExpertStyle("hasty")
     with pytest.raises(UserError, match="at least 0"):

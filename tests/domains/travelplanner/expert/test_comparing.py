@@ -1,7 +1,5 @@
 """The expert that compares: it plans from answers alone, and adds up before it answers."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace
@@ -38,7 +36,7 @@ def of_days(played: list[Episode], *days: int) -> list[Episode]:
     return [episode for episode in played if episode.task.query.days in days]
 
 
-def test_it_passes_nearly_all_trips(played: list[Episode]) -> None:
+def test_it_passes_nearly_all_trips(played):
     """All that fails is the budget: it compares and does not search."""
     assert all(episode.passed for episode in of_days(played, 3))
     for days in (5, 7):
@@ -54,7 +52,7 @@ def test_it_passes_nearly_all_trips(played: list[Episode]) -> None:
             assert broken <= {"valid_cost"}
 
 
-def test_a_budget_that_no_calculator_takes_needs_no_sum() -> None:
+def test_a_budget_that_no_calculator_takes_needs_no_sum():
     world = World.in_memory(build_tables("nano", 21))
     (query,) = make_queries(world, 1, 21, Mix(days=(5,)))
     task = TripTask("rich", query.model_copy(update={"budget": 1e19}), world)
@@ -62,7 +60,7 @@ def test_a_budget_that_no_calculator_takes_needs_no_sum() -> None:
     assert episode.passed
 
 
-def test_the_sum_is_what_the_judge_charges(played: list[Episode]) -> None:
+def test_the_sum_is_what_the_judge_charges(played):
     summed = 0
     for episode in of_days(played, 5, 7):
         sums = [call for call in episode.transcript.calls if call.name == "calculator"]
@@ -77,7 +75,7 @@ def test_the_sum_is_what_the_judge_charges(played: list[Episode]) -> None:
     assert summed >= 50
 
 
-def test_nights_of_two_cities_and_of_three_begin_differently(played: list[Episode]) -> None:
+def test_nights_of_two_cities_and_of_three_begin_differently(played):
     said = {5: "", 7: ""}
     for episode in of_days(played, *said):
         texts = (s.text for s in episode.transcript.segments if s.role == "assistant")
@@ -87,7 +85,7 @@ def test_nights_of_two_cities_and_of_three_begin_differently(played: list[Episod
     assert ", 3 and 1 nights, " in said[5] and ", 3, 2, 1 nights, " in said[7]
 
 
-def test_ways_are_asked_for_right_before_they_are_said(played: list[Episode]) -> None:
+def test_ways_are_asked_for_right_before_they_are_said(played):
     again = 0
     for episode in of_days(played, 5, 7):
         for segment in episode.transcript.segments:
@@ -101,7 +99,7 @@ def test_ways_are_asked_for_right_before_they_are_said(played: list[Episode]) ->
     assert again  # by another trip
 
 
-def test_it_names_what_it_read_day_by_day(played: list[Episode]) -> None:
+def test_it_names_what_it_read_day_by_day(played):
     for episode in of_days(played, 5, 7):
         said = [s.text for s in episode.transcript.segments if s.role == "assistant"][-1]
         plan = said.partition(" Plan: day ")[2].partition(" <answer>")[0]
@@ -119,7 +117,7 @@ def test_it_names_what_it_read_day_by_day(played: list[Episode]) -> None:
             assert all(name == "-" or name in read for name in places)
 
 
-def test_what_has_a_way_is_added_up_or_given_up_for_what_was_read(played: list[Episode]) -> None:
+def test_what_has_a_way_is_added_up_or_given_up_for_what_was_read(played):
     given_up = 0
     for episode in of_days(played, 5, 7):
         texts = [s.text for s in episode.transcript.segments if s.role == "assistant"]
@@ -135,7 +133,7 @@ def test_what_has_a_way_is_added_up_or_given_up_for_what_was_read(played: list[E
     assert given_up
 
 
-def test_a_city_without_a_way_from_or_to_home_is_no_end_again(played: list[Episode]) -> None:
+def test_a_city_without_a_way_from_or_to_home_is_no_end_again(played):
     """By car, or otherwise."""
     refused = 0
     for episode in of_days(played, 5, 7):
@@ -147,7 +145,7 @@ def test_a_city_without_a_way_from_or_to_home_is_no_end_again(played: list[Episo
     assert refused
 
 
-def test_a_request_that_cannot_be_met_is_refused_in_words(played: list[Episode]) -> None:
+def test_a_request_that_cannot_be_met_is_refused_in_words(played):
     task = of_days(played, 5)[0].task
     for change, why in (
         ({"dest": "Atlantis"}, "'Atlantis'"),
@@ -158,7 +156,7 @@ def test_a_request_that_cannot_be_met_is_refused_in_words(played: list[Episode])
         assert turn.startswith("No plan is possible: ") and why in turn
 
 
-def test_to_one_city_it_goes_as_the_expert_does(played: list[Episode]) -> None:
+def test_to_one_city_it_goes_as_the_expert_does(played):
     trips = of_days(played, 3)
     direct = play(ExpertPolicy(), [episode.task for episode in trips], LONG, rules="strict")
     for ours, theirs in zip(trips, direct, strict=True):
@@ -167,7 +165,7 @@ def test_to_one_city_it_goes_as_the_expert_does(played: list[Episode]) -> None:
         ]
 
 
-def test_no_trip_is_given_up_for_its_cuisines(played: list[Episode]) -> None:
+def test_no_trip_is_given_up_for_its_cuisines(played):
     """A city that does not serve them is passed over before one asks for a way there."""
     refused = 0
     for episode in of_days(played, 5, 7):

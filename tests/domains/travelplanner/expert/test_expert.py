@@ -1,7 +1,5 @@
 """The expert passes the judge through the real tools, and says nothing that it has not read."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any
@@ -42,16 +40,14 @@ def episodes(
 
 
 @pytest.mark.parametrize(("dialect", "lengths"), [("planner_r1", (3, 5, 7)), ("compact", (3,))])
-def test_it_passes_every_query_that_can_be_met(
-    world: World, queries: list[Query], dialect: str, lengths: tuple[int, ...]
-) -> None:
+def test_it_passes_every_query_that_can_be_met(world, queries, dialect, lengths):
     for episode in episodes(world, [q for q in queries if q.days in lengths], dialect):
         assert episode.verdict is not None and episode.verdict.final, episode.task.query.query
         calls = [(call.name, json.dumps(call.arguments)) for call in episode.transcript.calls]
         assert len(set(calls)) == len(calls)
 
 
-def test_a_spender_keeps_every_wish_but_not_the_budget(world: World, queries: list[Query]) -> None:
+def test_a_spender_keeps_every_wish_but_not_the_budget(world, queries):
     """Its plans pass or break the budget alone; the same request gets the same answer."""
     tasks = [TripTask(str(i), query, world) for i, query in enumerate(queries[:24])]
     compact = dialect_named("compact")
@@ -62,7 +58,6 @@ def test_a_spender_keeps_every_wish_but_not_the_budget(world: World, queries: li
     assert [e.transcript.answer for e in spent] == [e.transcript.answer for e in again]
     broken = set()
     for episode in spent:
-        assert episode.verdict is not None
         for group in episode.verdict.groups:
             broken |= {name for name in group.asked if (group.facts or {})[name].passed is False}
     assert broken == {"valid_cost"}
@@ -75,7 +70,7 @@ def test_a_spender_keeps_every_wish_but_not_the_budget(world: World, queries: li
 
 
 @pytest.mark.parametrize("dialect", ["planner_r1", "compact"])
-def test_it_has_read_whatever_it_names(world: World, queries: list[Query], dialect: str) -> None:
+def test_it_has_read_whatever_it_names(world, queries, dialect):
     for episode in episodes(world, queries[:24], dialect):
         read = "\n".join(call.result for call in episode.transcript.calls)
         for day in json.loads(episode.transcript.answer or ""):
@@ -87,7 +82,7 @@ def test_it_has_read_whatever_it_names(world: World, queries: list[Query], diale
                 assert name == "-" or json.dumps(name, ensure_ascii=False)[1:-1] in read
 
 
-def test_where_no_plan_exists_it_says_so_and_gives_none(world: World, queries: list[Query]) -> None:
+def test_where_no_plan_exists_it_says_so_and_gives_none(world, queries):
     poor = queries[0].model_copy(update={"budget": 1})
     (episode,) = episodes(world, [poor], "planner_r1")
     assert (
@@ -98,7 +93,7 @@ def test_where_no_plan_exists_it_says_so_and_gives_none(world: World, queries: l
     assert "'Atlantis' is not a destination" in turn
 
 
-def test_it_passes_in_words_too(world: World, queries: list[Query]) -> None:
+def test_it_passes_in_words_too(world, queries):
     for episode in episodes(world, queries, "star"):
         assert episode.verdict is not None and episode.verdict.final, episode.task.query.query
         turns = [
@@ -110,9 +105,7 @@ def test_it_passes_in_words_too(world: World, queries: list[Query]) -> None:
 
 
 @pytest.mark.parametrize("dialect", ["planner_r1", "star"])
-def test_it_turns_pages_until_it_has_read_what_it_names(
-    world: World, queries: list[Query], dialect: str
-) -> None:
+def test_it_turns_pages_until_it_has_read_what_it_names(world, queries, dialect):
     turned = 0
     for episode in episodes(world, queries, dialect, page_rows=3, max_calls=100, max_turns=101):
         assert episode.verdict is not None and episode.verdict.final
@@ -127,7 +120,7 @@ def test_it_turns_pages_until_it_has_read_what_it_names(
     assert turned > len(queries) // 2
 
 
-def test_it_asks_again_where_a_fault_kept_the_answer(world: World, queries: list[Query]) -> None:
+def test_it_asks_again_where_a_fault_kept_the_answer(world, queries):
     faults = Faults(probability=0.2)
     found = episodes(world, queries, "planner_r1", faults)
     passed = [episode.verdict is not None and episode.verdict.final for episode in found]

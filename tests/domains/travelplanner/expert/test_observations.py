@@ -1,7 +1,5 @@
 """What a careful expert keeps of an answer, and which tools it needs."""
 
-from __future__ import annotations
-
 import pytest
 
 from tripwright.agent.session import Session
@@ -26,7 +24,7 @@ ROWS = Rows(
 )
 
 
-def test_a_whole_page_leads_to_the_next() -> None:
+def test_a_whole_page_leads_to_the_next():
     observations = Observations(paged=True)
     observations.add(BOSTON, 1, False, ROWS)
     found = observations.of(BOSTON)
@@ -36,7 +34,7 @@ def test_a_whole_page_leads_to_the_next() -> None:
     ) == (2, False)
 
 
-def test_of_a_page_that_was_cut_the_whole_rows_count() -> None:
+def test_of_a_page_that_was_cut_the_whole_rows_count():
     """It is asked for once more, by its number; then the rest is lost."""
     observations, search = Observations(paged=True), BOSTON
     observations.add(search, 1, False, ROWS.cut(1))
@@ -49,13 +47,13 @@ def test_of_a_page_that_was_cut_the_whole_rows_count() -> None:
 @pytest.mark.parametrize(
     ("problem", "known"), [("no_restaurants", True), ("unknown_search", False), ("page", False)]
 )
-def test_that_there_is_nothing_is_not_that_nobody_can_tell(problem: str, known: bool) -> None:
+def test_that_there_is_nothing_is_not_that_nobody_can_tell(problem, known):
     observations = Observations(paged=False)
     observations.add(BOSTON, 1, False, Rows(problem=problem))
     assert observations.of(BOSTON).is_known is known and not observations.of(BOSTON).is_open
 
 
-def test_a_face_of_other_tools_is_refused_in_one_line() -> None:
+def test_a_face_of_other_tools_is_refused_in_one_line():
     world, dialect = World.in_memory(build_tables("nano", 11)), dialect_named("deeptravel")
     session = Session(
         next(make_queries(world, 1, 5)), LiveToolBox(WorldProvider(world), dialect.face), dialect
