@@ -389,9 +389,9 @@ def test_a_fork_goes_on_from_what_was_said_asked_and_answered(world):
     assert parent.length == len(parent.transcript.token_ids)
     say(parent, sum_of(2))  # what the fork asked is not asked here
     say(fork, sum_of(1))  # what was asked before the fork is
-    assert (
-        not parent.done and reason(fork) is StopReason.REPEATED_CALL and fork.transcript.turns == 3
-    )
+    assert not parent.done
+    assert reason(fork) is StopReason.REPEATED_CALL
+    assert fork.transcript.turns == 3
 
 
 def test_only_a_fresh_session_of_the_same_prompt_becomes_a_fork(world):

@@ -26,16 +26,12 @@ def test_enough_memory_is_exit_code_0_and_too_little_1(recipe, typed):
 
 def test_the_figures_for_programs_are_those_in_the_words(recipe, typed):
     found = typed(f"fit {recipe} --memory 10 --device cuda --tokens 500 --json", code=1).record
-    assert (
-        found["model"]["parameters"] == 8_190_735_360
-        and found["available_gb"] == 10
-        and found["fits"] is False
-    )
+    assert found["model"]["parameters"] == 8_190_735_360
+    assert found["available_gb"] == 10
+    assert found["fits"] is False
     assert found["peak_gb"] == pytest.approx(max(stage["peak"] for stage in found["memory"]) / 1e9)
-    assert (
-        found["changes"][0]["setting"] == "sft.micro_batch_size = 1"
-        and found["changes"][0]["peak_gb"] < found["peak_gb"]
-    )
+    assert found["changes"][0]["setting"] == "sft.micro_batch_size = 1"
+    assert found["changes"][0]["peak_gb"] < found["peak_gb"]
     assert found["steps"][0]["tokens"] == 4 * 500 and found["steps"][0]["seconds"] is None
 
 

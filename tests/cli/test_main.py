@@ -108,11 +108,9 @@ def test_a_verb_runs_and_its_help_keeps_the_example_lines(words, verbs, capsys):
     assert capsys.readouterr().out == "hello hello Ada\n"
     assert main([*words, "--help"], verbs) == 0
     lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
-    assert (
-        "tripwright greet Ada" in lines
-        and "tripwright greet Ada --times 2" in lines
-        and "\b" not in lines
-    )
+    assert "tripwright greet Ada" in lines
+    assert "tripwright greet Ada --times 2" in lines
+    assert "\b" not in lines
 
 
 @pytest.mark.parametrize(

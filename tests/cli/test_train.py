@@ -57,10 +57,8 @@ def recipe(tmp_path: Path) -> Path:
 )
 def test_a_recipe_without_the_stage_is_refused(verb, words, recipe, tmp_path, refused):
     recipe.write_text(RECIPE.partition("[sft]")[0])
-    assert (
-        words in refused(f"{verb} {recipe} --out {tmp_path}/run")
-        and not (tmp_path / "run").exists()
-    )
+    assert words in refused(f"{verb} {recipe} --out {tmp_path}/run")
+    assert not (tmp_path / "run").exists()
 
 
 def test_an_engine_that_is_not_there_is_refused(recipe, refused):
@@ -107,10 +105,8 @@ def test_a_command_told_to_end_leaves_a_checkpoint_and_goes_on_from_it(
     assert main(arguments) == 130
     said = capsys.readouterr().err
     assert f"sft: going on after step {step}" in said and "run the same command to continue" in said
-    assert (
-        metrics.read_text().count("\n") == step + 1
-        and (tmp_path / "run" / "checkpoints" / "sft" / f"step-{step + 1:06d}").is_dir()
-    )
+    assert metrics.read_text().count("\n") == step + 1
+    assert (tmp_path / "run" / "checkpoints" / "sft" / f"step-{step + 1:06d}").is_dir()
 
 
 def test_a_finished_run_is_left_as_it_is(recipe, tmp_path, refused):
@@ -179,7 +175,5 @@ def test_a_run_folder_is_a_source_of_data(recipe, tmp_path):
 def test_a_model_that_is_not_there_is_told_before_anything_is_made(name, recipe, tmp_path, refused):
     recipe.write_text(RECIPE.replace("[model]\n", f'[model]\npretrained = "{name}"\n'))
     said = refused(f"train {recipe} --out {tmp_path}/run")
-    assert (
-        f"model.pretrained: no folder '{name}'. Make it first" in said
-        and not (tmp_path / "run").exists()
-    )
+    assert f"model.pretrained: no folder '{name}'. Make it first" in said
+    assert not (tmp_path / "run").exists()

@@ -198,11 +198,9 @@ def test_a_folder_is_continued_only_by_what_made_it(tmp_path, changes, told):
     settle_card(tmp_path / "run", a_card(tmp_path))
     with pytest.raises(UserError) as problem:
         settle_card(tmp_path / "run", a_card(tmp_path, **changes))
-    assert (
-        told in str(problem.value)
-        and "\n" not in str(problem.value)
-        and str(problem.value).count(" there and ") == 1
-    )
+    assert told in str(problem.value)
+    assert "\n" not in str(problem.value)
+    assert str(problem.value).count(" there and ") == 1
 
 
 def test_what_does_not_matter_may_differ(tmp_path):
@@ -322,10 +320,8 @@ def test_sampled_tokens_are_counted_else_the_endpoints_figure(lines):
     counted["transcript"]["usage"] = {"completion_tokens": 70.0}
     sampled["transcript"]["segments"][2]["loss_mask"] = [1] * 30
     score = score_records([counted, sampled, lines[2]], "official", {})
-    assert (
-        score["metrics"]["completion_tokens_mean"]["value"] == 50.0
-        and score["metrics"]["completion_tokens_mean"]["n"] == 2
-    )
+    assert score["metrics"]["completion_tokens_mean"]["value"] == 50.0
+    assert score["metrics"]["completion_tokens_mean"]["n"] == 2
 
 
 # ---- progress

@@ -47,10 +47,8 @@ def test_a_recorded_day_answers_as_the_world_did(world, tmp_path):
             LiveToolBox(recording.ask, face_named("deeptravel")).call("flight_search", flight).text
             == said
         )
-        assert (
-            recording.identity["mode"] == "record"
-            and recording.identity["snapshot"] == World.open(world).dates[0]
-        )
+        assert recording.identity["mode"] == "record"
+        assert recording.identity["snapshot"] == World.open(world).dates[0]
     day = World.open(world).dates[0]
     with live_source(PlaceOptions(store=store, snapshot=day, replay=True)) as replaying:
         box = LiveToolBox(replaying.ask, face_named("deeptravel"))

@@ -139,11 +139,9 @@ def test_the_joint_reward_and_what_the_early_stop_saved(tmp_path):
     assert [made.total if made else None for made in group.rewards] == [0.0, 1.0, 1.0, 1.0]
     row = describe([group])
     calls = len(group.episodes[0].transcript.calls)
-    assert (
-        row["trajectory_pass_rate"] == 0.75
-        and row["turns_saved"] == calls
-        and row["turns_judged"] == 3 * calls
-    )
+    assert row["trajectory_pass_rate"] == 0.75
+    assert row["turns_saved"] == calls
+    assert row["turns_judged"] == 3 * calls
     assert row["turns_saved_share"] == pytest.approx(0.25) and "strict_gap" not in row
     assert row["constraints"]["complete"] == 0.75
     group.replayed = True
@@ -192,17 +190,13 @@ def test_training_replays_a_recorded_day(recorded, monkeypatch):
     ][:3]
     assert all(passed[query] for query in known) and not all(passed.values())
     counts = trips.place_figures()
-    assert (
-        counts["sandbox_live_calls"] == 0
-        and counts["sandbox_missed"] > 0
-        and counts["sandbox_hits"] > 0
-    )
+    assert counts["sandbox_live_calls"] == 0
+    assert counts["sandbox_missed"] > 0
+    assert counts["sandbox_hits"] > 0
     identity = data_identity(recipe)
-    assert (
-        identity["live"]["snapshot"] == day
-        and identity["live"]["mode"] == "replay"
-        and "queries" in identity
-    )
+    assert identity["live"]["snapshot"] == day
+    assert identity["live"]["mode"] == "replay"
+    assert "queries" in identity
 
 
 @pytest.mark.parametrize(

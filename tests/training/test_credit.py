@@ -78,10 +78,8 @@ def same_dinner(days: list[dict[str, Any]]) -> None:
 
 def test_a_repeated_meal_is_charged_to_that_meal_of_that_day(played, chat):
     good, bad = played(), played(same_dinner)
-    assert (
-        good.verdict.final
-        and bad.verdict.group("commonsense").facts["is_valid_restaurants"].passed is False
-    )
+    assert good.verdict.final
+    assert bad.verdict.group("commonsense").facts["is_valid_restaurants"].passed is False
     tokens = credited(group_of(good, bad), chat, 1)
     text, charged, at = "".join(t for t, _ in tokens), [], 0
     for piece, advantage in tokens:

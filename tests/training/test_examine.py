@@ -48,12 +48,10 @@ def trained(recipe: Any, tmp_path: Path) -> Path:
 def test_every_finished_stage_is_examined_and_nothing_twice(recipe, trained, capsys, monkeypatch):
     examine.examine(Path("tiny.toml"), trained)
     printed = capsys.readouterr().out
-    assert (
-        "(strict rules, greedy" in printed
-        and "expert" in printed
-        and "after sft" in printed
-        and "after rl" not in printed
-    )
+    assert "(strict rules, greedy" in printed
+    assert "expert" in printed
+    assert "after sft" in printed
+    assert "after rl" not in printed
     assert json.loads((trained / "eval/after_sft/score.json").read_text())["rules"] == "strict"
 
     stages.reinforce(RunFolder(trained, recipe))

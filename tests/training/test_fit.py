@@ -384,10 +384,8 @@ def test_lengths_are_those_of_the_experts_episodes():
 
 
 def test_auto_is_half_precision_on_a_gpu():
-    assert (
-        precision_name("auto", "cuda") == "bfloat16"
-        and precision_name("float32", "cuda") == "float32"
-    )
+    assert precision_name("auto", "cuda") == "bfloat16"
+    assert precision_name("float32", "cuda") == "float32"
 
 
 def test_what_is_computed_in_fp32_takes_more():

@@ -31,21 +31,17 @@ def test_the_whole_loop(tmp_path, tiny_recipe, monkeypatch, capsys):
     monkeypatch.setattr("tripwright.training.train.quickstart_recipe", lambda minutes: recipe)
     verb.quickstart(tmp_path, minutes=1, seed=3, threads=1)
     printed = capsys.readouterr().out
-    assert (
-        "after sft" in printed
-        and "after rl" in printed
-        and "after rl with faults" in printed
-        and "RL against the cold start, tools failing: " in printed
-        and "emptied tools" in printed
-        and str(tmp_path / "report.html") in printed
-    )
+    assert "after sft" in printed
+    assert "after rl" in printed
+    assert "after rl with faults" in printed
+    assert "RL against the cold start, tools failing: " in printed
+    assert "emptied tools" in printed
+    assert str(tmp_path / "report.html") in printed
 
     score = json.loads((tmp_path / "score.json").read_text())
-    assert (
-        score["n"] == 4
-        and score["unscored"] == 0
-        and {"final", "dense_reward"} <= set(score["metrics"])
-    )
+    assert score["n"] == 4
+    assert score["unscored"] == 0
+    assert {"final", "dense_reward"} <= set(score["metrics"])
     assert score["comparison"]["dense_reward"]["n"] == 4
     assert score["comparison"]["with_faults"]["dense_reward"]["n"] == 4
     for stage in (held_out.BEFORE, held_out.AFTER):
@@ -93,12 +89,10 @@ def test_the_whole_loop(tmp_path, tiny_recipe, monkeypatch, capsys):
 @pytest.mark.parametrize("minutes", [30, 5, 1])
 def test_the_time_given_is_shared(minutes):
     recipe = quickstart_recipe(minutes)
-    assert (
-        recipe.sft is not None
-        and recipe.rl is not None
-        and recipe.sft.max_minutes
-        and recipe.rl.settings.max_minutes
-    )
+    assert recipe.sft is not None
+    assert recipe.rl is not None
+    assert recipe.sft.max_minutes
+    assert recipe.rl.settings.max_minutes
     left = max(1.0, minutes - FIXED_MINUTES)
     assert recipe.rl.settings.max_minutes == pytest.approx(RL_SHARE * left, abs=0.02)
     assert recipe.sft.max_minutes + recipe.rl.settings.max_minutes == pytest.approx(left, abs=0.02)

@@ -37,10 +37,8 @@ def test_what_is_written_is_read_again(tmp_path):
     found = Checkpoints(tmp_path / "sft").newest()
     assert found is not None and found.manifest["step"] == 50 and found.manifest["seconds"] == 1.5
     state = found.state()
-    assert (
-        torch.equal(state["weights"]["a"], torch.arange(3.0))
-        and state["by number"][0]["exp_avg"].dtype == torch.bfloat16
-    )
+    assert torch.equal(state["weights"]["a"], torch.arange(3.0))
+    assert state["by number"][0]["exp_avg"].dtype == torch.bfloat16
     assert state["counts"] == Counter(x=2) and state["list"] == [
         1,
         2.5,
@@ -65,9 +63,9 @@ def test_a_step_that_is_written_again_replaces_the_old_one(tmp_path):
     for value in (1, 2):
         checkpoints.write(5, {"value": value}, {})
     found = checkpoints.newest()
-    assert (
-        found is not None and found.state() == {"value": 2} and steps(tmp_path) == ["step-000005"]
-    )
+    assert found is not None
+    assert found.state() == {"value": 2}
+    assert steps(tmp_path) == ["step-000005"]
 
 
 def test_a_kill_while_the_state_is_written_leaves_the_checkpoint_before(tmp_path, monkeypatch):
@@ -84,9 +82,9 @@ def test_a_kill_while_the_state_is_written_leaves_the_checkpoint_before(tmp_path
             checkpoints.write(6, {"value": 6}, {})
     assert steps(tmp_path) == ["step-000005", "step-000006.partial"]
     found = checkpoints.newest()
-    assert (
-        found is not None and found.state() == {"value": 5} and steps(tmp_path) == ["step-000005"]
-    )
+    assert found is not None
+    assert found.state() == {"value": 5}
+    assert steps(tmp_path) == ["step-000005"]
 
 
 @pytest.mark.parametrize(

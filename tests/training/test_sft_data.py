@@ -158,10 +158,8 @@ def test_turns_that_are_not_to_be_trained_on_have_no_mask(texts, nano_tokenizer,
 def test_a_turn_that_was_cut_has_no_stop_token(texts, nano_tokenizer, written):
     cut = replace(texts[0], stop_reason=StopReason.MAX_TURN_TOKENS)
     whole, short = rows_of(written(episode(0, texts[0]), episode(1, cut)), nano_tokenizer)
-    assert (
-        short.token_ids == whole.token_ids[:-1]
-        and whole.token_ids[-1] == nano_tokenizer.eos_token_id
-    )
+    assert short.token_ids == whole.token_ids[:-1]
+    assert whole.token_ids[-1] == nano_tokenizer.eos_token_id
 
 
 # ---- masks from templates
@@ -350,11 +348,9 @@ def test_every_epoch_has_all_samples_in_another_order_and_any_place_can_be_jumpe
     source = file_samples(settings, dialect_named("compact"), nano_tokenizer, MOST, seed=0)
     drawn = [id(row) for row in source]
     epochs = [drawn[i : i + 6] for i in range(0, 18, 6)]
-    assert (
-        len(drawn) == 18
-        and len({tuple(sorted(epoch)) for epoch in epochs}) == 1
-        and len({tuple(epoch) for epoch in epochs}) > 1
-    )
+    assert len(drawn) == 18
+    assert len({tuple(sorted(epoch)) for epoch in epochs}) == 1
+    assert len({tuple(epoch) for epoch in epochs}) > 1
     again = FileSamples(source.rows, source.figures, 0, 3.0)
     again.load_state_dict({"position": 10})
     assert [id(row) for row in again] == drawn[10:]

@@ -77,16 +77,12 @@ def test_a_line_of_a_run_says_all_that_its_score_needs(provider, requests):
     ]
     assert TravelRequest.model_validate(lines[0]["request"]) == requests[0]
     verdict = Verdict.from_record(lines[0]["verdict"])
-    assert (
-        verdict.readable
-        and verdict.final
-        and [group.name for group in verdict.groups] == ["format", "trajectory", "turns"]
-    )
+    assert verdict.readable
+    assert verdict.final
+    assert [group.name for group in verdict.groups] == ["format", "trajectory", "turns"]
     score = score_records(lines, "verified by rules", {})
-    assert (
-        score["metrics"]["final"]["k"] == len(requests)
-        and score["metrics"]["turns_micro"]["value"] == 1.0
-    )
+    assert score["metrics"]["final"]["k"] == len(requests)
+    assert score["metrics"]["turns_micro"]["value"] == 1.0
     assert {name for name, found in score["constraints"].items() if found["n"]} <= {
         *verdict.group("trajectory").asked,
         "flight_search",
@@ -109,11 +105,9 @@ def test_a_trajectory_that_fails_stops_early(provider, requests):
     answer = json.loads(session.transcript.answer)
     session.transcript.answer = json.dumps({**answer, "return": []})
     episode = close_session(session)
-    assert (
-        episode.verdict is not None
-        and not episode.verdict.final
-        and episode.verdict.group("turns").facts is None
-    )
+    assert episode.verdict is not None
+    assert not episode.verdict.final
+    assert episode.verdict.group("turns").facts is None
     facts = episode.verdict.group("trajectory").facts or {}
     assert facts["complete"].state is State.FAILED
     found = episode.more["verifier"]
@@ -183,10 +177,8 @@ class Broken(RuleVerifier):
 def test_a_verifier_that_fails_leaves_the_episode_unscored(provider, requests):
     episode = close_session(played(Errand("e", requests[0], provider, "nano", verifier=Broken())))
     assert episode.verdict is None and not episode.scored
-    assert (
-        episode.transcript.stop_reason is StopReason.UNSCORED
-        and episode.transcript.fault == "the judge is down"
-    )
+    assert episode.transcript.stop_reason is StopReason.UNSCORED
+    assert episode.transcript.fault == "the judge is down"
     assert json.loads(json.dumps(episode.record()))["verdict"] is None
 
 
@@ -226,10 +218,8 @@ def test_a_vendor_that_fails(on_fault, stop, requests):
     say(session, f"<think>a way</think><tool_call>{said}</tool_call>")
     assert session.transcript.stop_reason is stop
     if stop is None:
-        assert (
-            session.transcript.calls[0].error
-            and "cannot be answered now" in session.transcript.calls[0].result
-        )
+        assert session.transcript.calls[0].error
+        assert "cannot be answered now" in session.transcript.calls[0].result
     else:
         episode = close_session(session)
         assert episode.verdict is None

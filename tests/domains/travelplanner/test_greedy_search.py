@@ -88,11 +88,9 @@ def plan(asked: Query, world: World | None = None) -> list[dict[str, Any]]:
 
 def test_three_days_in_one_city():
     first, second, third = plan(query())
-    assert (
-        first["city"] == {"from": "Home", "to": "Aa"}
-        and second["city"] == "Aa"
-        and third["city"] == {"from": "Aa", "to": "Home"}
-    )
+    assert first["city"] == {"from": "Home", "to": "Aa"}
+    assert second["city"] == "Aa"
+    assert third["city"] == {"from": "Aa", "to": "Home"}
     # of two that cost the same the first; the day's, not the cheapest of all
     assert first["transportation"]["flight_number"] == "F2"
     # no way back that counts: left out
@@ -103,10 +101,8 @@ def test_three_days_in_one_city():
         == {"Cheap Aa"}
     )
     assert third["breakfast"] == third["dinner"] == "Cheap Home"  # on the last day the city is home
-    assert (
-        first["accommodation"] == second["accommodation"] == "Bunk Aa"
-        and third["accommodation"] == "-"
-    )
+    assert first["accommodation"] == second["accommodation"] == "Bunk Aa"
+    assert third["accommodation"] == "-"
     assert first["attraction"][0].endswith(" Aa") and third["attraction"][0].endswith(" Home")
 
 
@@ -175,18 +171,14 @@ def test_episodes_are_judged_and_only_diversity_and_rules_of_the_place_are_beyon
     )
     for episode in episodes:
         verdict = episode.verdict
-        assert (
-            verdict is not None
-            and verdict.readable
-            and not verdict.final
-            and not episode.transcript.calls
-        )
+        assert verdict is not None
+        assert verdict.readable
+        assert not verdict.final
+        assert not episode.transcript.calls
         facts = verdict.group("commonsense").facts
         assert facts is not None and facts["is_valid_restaurants"].passed is False
-        assert (
-            facts["is_reasonable_visiting_city"].passed
-            and facts["is_valid_information_in_sandbox"].passed
-        )
+        assert facts["is_reasonable_visiting_city"].passed
+        assert facts["is_valid_information_in_sandbox"].passed
 
 
 def test_sights_come_from_the_seed_alone():

@@ -25,9 +25,9 @@ from tripwright.evals.run_card import judge_version, run_card
 )
 def test_unlike_runs_are_refused_in_one_line(made, changes, phrase, refused):
     error = refused(made("a", BEFORE), made("b", AFTER, **changes))
-    assert (
-        phrase in error and "--unlike" in error and ("--rejudge" in error) == ("rules" in changes)
-    )
+    assert phrase in error
+    assert "--unlike" in error
+    assert ("--rejudge" in error) == ("rules" in changes)
 
 
 def test_advice_is_what_can_help(made, refused):
@@ -47,11 +47,9 @@ def test_advice_is_what_can_help(made, refused):
     (other / "transcripts.jsonl").write_text("".join(lines))
     for words in ((), ("--unlike",)):
         error = refused(a, other, *words)
-        assert (
-            "no scored query in common" in error
-            and "a has 40, d has 40" in error
-            and "--unlike" not in error
-        )
+        assert "no scored query in common" in error
+        assert "a has 40, d has 40" in error
+        assert "--unlike" not in error
 
 
 def test_where_unlike_runs_are_allowed_every_table_says_so(made, told, compare):

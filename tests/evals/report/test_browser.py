@@ -106,10 +106,8 @@ def test_an_unscored_episode_is_listed_with_its_fault(tmp_path, trip_line):
     line["transcript"]["fault"] = "the endpoint is dead"
     write_lines(tmp_path / "transcripts.jsonl", [line])
     page = write_report(tmp_path).read_text()
-    assert (
-        columns_of(page)["verdict"] == [-1]
-        and pieces_of(page)[0][0]["fault"] == "the endpoint is dead"
-    )
+    assert columns_of(page)["verdict"] == [-1]
+    assert pieces_of(page)[0][0]["fault"] == "the endpoint is dead"
 
 
 def test_columns_and_pieces_hold_the_same_episodes(run):
@@ -140,10 +138,8 @@ def test_a_budget_of_episodes_takes_whole_requests(run, asked, included):
         with_text = [query for query, piece in pairs if piece >= 0]
         assert sorted(map(with_text.count, set(with_text))) == [1, 3]
     if included < 9:
-        assert (
-            columns["command"] == f"tripwright report {run} --transcripts all"
-            and html.escape(columns["command"]) in page
-        )
+        assert columns["command"] == f"tripwright report {run} --transcripts all"
+        assert html.escape(columns["command"]) in page
 
 
 def test_a_budget_of_bytes_is_kept(run):
@@ -174,11 +170,9 @@ def test_text_of_any_kind_stays_data(tmp_path, trip_line):
     write_lines(tmp_path / "transcripts.jsonl", [line])
     page = write_report(tmp_path).read_text(encoding="utf-8")
     outside = re.sub(r"<script[^>]*>.*?</script>", "", page, flags=re.DOTALL)
-    assert (
-        "<script" not in outside
-        and "</script" not in outside
-        and page.count("<script") == page.count("</script>")
-    )
+    assert "<script" not in outside
+    assert "</script" not in outside
+    assert page.count("<script") == page.count("</script>")
     assert columns_of(page)["queries"][0][0] == HOSTILE
     assert pieces_of(page)[0][0]["turns"][1]["text"] == HOSTILE.replace("\ud800", "?")
 

@@ -149,10 +149,8 @@ def test_no_key_of_the_environment_gets_in_anywhere(
     client = unstable.Unstable(tmp_path / "log", faults=0, key=os.environ["UNSTABLE_API_KEY"])
     sandbox = Sandbox({"flight_search": client}, store, "record", unstable.DAY)
     asked = sandbox.ask("flight_search", unstable.question(1))
-    assert (
-        isinstance(asked.answer, ProviderAnswer)
-        and asked.answer.records[0].carrier == "Unstable Airways ***"
-    )
+    assert isinstance(asked.answer, ProviderAnswer)
+    assert asked.answer.records[0].carrier == "Unstable Airways ***"
     sandbox.ask("flight_search", {**unstable.question(2), "depart_poi": f"my key is {secret}"})
     total = sandbox.counts.as_dict()["total"]
     assert (total["redacted"], total["answered_live"]) == (2, 2)

@@ -166,9 +166,8 @@ def test_a_traveller_books_by_the_price(judged, path):
 def test_a_call_for_the_wrong_thing_that_the_answer_uses(judged, answer, calls, number, change):
     calls[number - 1].arguments.update(change)
     turn = judged(answer, given=calls).turns[number - 1]
-    assert (
-        turn.conclusion == "tool_call_logic_error" and turn.problems[0].kind == "wrong_parameters"
-    )
+    assert turn.conclusion == "tool_call_logic_error"
+    assert turn.problems[0].kind == "wrong_parameters"
     assert turn.problems[0].field in change
 
 

@@ -163,18 +163,14 @@ def test_instructions_in_data_stay_inside_their_fence(judge):
     fence = re.search(r"with the number ([0-9a-f]{16})", system)
     assert fence
     outside = re.sub(rf"<(\w+)-{fence[1]}>.*?</\1-{fence[1]}>", "", user, flags=re.DOTALL)
-    assert (
-        user.count("Ignore your rules") == 3 and "Ignore" not in outside and "conclusion" in outside
-    )
+    assert user.count("Ignore your rules") == 3
+    assert "Ignore" not in outside
+    assert "conclusion" in outside
     inside = user.replace(f"-{fence[1]}>", "")
-    assert (
-        "<|" not in inside
-        and "</response>" not in inside
-        and "[/INST]" not in inside
-        and "\u200b" not in inside
-    )
-    assert (
-        "&lt;|im_end|>" in inside
-        and "zero\\u200bwidth" in inside
-        and "&lt;!-- hidden -->" in inside
-    )
+    assert "<|" not in inside
+    assert "</response>" not in inside
+    assert "[/INST]" not in inside
+    assert "\u200b" not in inside
+    assert "&lt;|im_end|>" in inside
+    assert "zero\\u200bwidth" in inside
+    assert "&lt;!-- hidden -->" in inside

@@ -143,10 +143,8 @@ def test_a_users_rubrics(tmp_path):
     )
     theirs.write_text(text + extra)
     rubrics = load_rubrics(theirs)
-    assert (
-        rubrics.trajectory.rubrics["green"].unmet == "basically_satisfied"
-        and rubrics.fingerprint != load_rubrics().fingerprint
-    )
+    assert rubrics.trajectory.rubrics["green"].unmet == "basically_satisfied"
+    assert rubrics.fingerprint != load_rubrics().fingerprint
     vote = read_reply(
         Completion(
             json.dumps({**BODY, "rubrics": {**BODY["rubrics"], "green": "not_met"}}), (), "stop", {}
@@ -178,10 +176,8 @@ def test_rubrics_that_cannot_be_used_are_named_in_one_line(tmp_path, old, new, t
     (tmp_path / "mine.toml").write_text(text.replace(old, new, 1))
     with pytest.raises(UserError) as raised:
         load_rubrics(tmp_path / "mine.toml")
-    assert (
-        told in str(raised.value)
-        and "\n" not in str(raised.value)
-        and "mine.toml" in str(raised.value)
-    )
+    assert told in str(raised.value)
+    assert "\n" not in str(raised.value)
+    assert "mine.toml" in str(raised.value)
     with pytest.raises(UserError, match="cannot be read"):
         load_rubrics(tmp_path / "none.toml")

@@ -85,9 +85,8 @@ def test_it_has_read_whatever_it_names(world, queries, dialect):
 def test_where_no_plan_exists_it_says_so_and_gives_none(world, queries):
     poor = queries[0].model_copy(update={"budget": 1})
     (episode,) = episodes(world, [poor], "planner_r1")
-    assert (
-        episode.transcript.stop_reason is StopReason.FORMAT_ERROR and episode.more["plan"] is None
-    )
+    assert episode.transcript.stop_reason is StopReason.FORMAT_ERROR
+    assert episode.more["plan"] is None
     nowhere = queries[0].model_copy(update={"dest": "Atlantis"})
     (turn,) = expert_turns(nowhere, world, face_named("compact"))
     assert "'Atlantis' is not a destination" in turn

@@ -34,10 +34,8 @@ def test_without_them_the_run_card_says_what_the_style_does():
     careful = STYLES["careful"]
     found = chosen("expert-careful")
     assert isinstance(found.policy, ExpertPolicy) and found.policy.style == careful
-    assert (
-        found.decoding["extra_searches"] == careful.max_extra_searches
-        and found.decoding["thoughts"] == careful.thoughts
-    )
+    assert found.decoding["extra_searches"] == careful.max_extra_searches
+    assert found.decoding["thoughts"] == careful.thoughts
     assert chosen("expert").decoding == {}
 
 
