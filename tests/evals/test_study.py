@@ -394,10 +394,8 @@ def test_what_most_say_calibrates_a_judge(study, tmp_path):
 def test_from_runs_to_figures(run_folder, tmp_path, typed):
     runs = [str(run_folder(name, [errand(n) for n in range(5)])) for name in ("alpha", "beta")]
     out = str(tmp_path / "study")
-    assert (
-        "6 items from 2 runs, 3 requests answered by several"
-        in typed("study make", runs, f"--out {out} --per-run 3 --seed 4").err
-    )
+    found = typed("study make", runs, f"--out {out} --per-run 3 --seed 4").err
+    assert "6 items from 2 runs, 3 requests answered by several" in found
     assert "nobody yet" in typed(f"study agreement {out}").out
     study = Study(Path(out))
     label(study, *((r, item, all_true(study)) for r in ("ann", "bob") for item in study.key))

@@ -193,10 +193,8 @@ def test_the_world_says_what_it_is(server, world):
     assert said["name"] == world.name
     assert said["content_hash"] == world.content_hash
     assert said["rows"] == world.manifest["rows"]
-    assert (
-        post(server, "/tools/calculator", '{"expression": "1"}').headers["x-world-hash"]
-        == world.content_hash
-    )
+    found = post(server, "/tools/calculator", '{"expression": "1"}').headers["x-world-hash"]
+    assert found == world.content_hash
 
 
 def counts(url: str) -> dict[str, float]:

@@ -92,10 +92,8 @@ def test_every_format_of_a_trajectory_has_the_tokens_of_the_episode(
     with_ids, texts, nano_tokenizer, written
 ):
     expected = [TokenizedRow(t.token_ids, t.loss_mask) for t in with_ids]
-    assert (
-        rows_of(written(*(episode(i, t) for i, t in enumerate(with_ids))), nano_tokenizer)
-        == expected
-    )
+    found = rows_of(written(*(episode(i, t) for i, t in enumerate(with_ids))), nano_tokenizer)
+    assert found == expected
     assert (
         rows_of(written(*(episode(i, t) for i, t in enumerate(texts))), nano_tokenizer) == expected
     )
@@ -262,10 +260,8 @@ def test_what_is_left_out_is_counted(texts, nano_tokenizer, written):
     assert figures.tokens == sum(len(r.token_ids) for r in rows) and figures.trained_tokens == sum(
         sum(r.loss_mask) for r in rows
     )
-    assert (
-        f"1 longer than {most} tokens, 1 without a turn of the assistant, 1 unscored"
-        in figures.line(most)
-    )
+    found = figures.line(most)
+    assert f"1 longer than {most} tokens, 1 without a turn of the assistant, 1 unscored" in found
     cut, figures = read_rows(
         replace(SETTINGS, data=path, too_long="cut"), nano_tokenizer, None, most
     )

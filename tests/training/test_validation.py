@@ -161,10 +161,8 @@ def test_what_led_nowhere_is_validated_anew(recipe, run):
     (run.folder / "recipe.json").unlink()
     other = replace(recipe.rl.settings, entropy_bonus=0.2)
     again = trained(run.folder, replace(recipe, rl=Reinforcement("grpo", other)))
-    assert (
-        score(again, 2)["run_card"]["policy"]["fingerprint"]
-        == (held_out.model_identity(again, "rl-step-2")["fingerprint"])
-    )
+    found = score(again, 2)["run_card"]["policy"]["fingerprint"]
+    assert found == held_out.model_identity(again, "rl-step-2")["fingerprint"]
     assert not same(weights(again, "rl-step-2"), before)
 
 

@@ -194,10 +194,8 @@ def test_a_verifier_with_a_fault_of_its_own_does_not_end_the_run(provider, reque
         played(Errand("e", requests[0], provider, "nano", verifier=Surprised()))
     )
     assert episode.verdict is None
-    assert (
-        episode.transcript.fault
-        == "verifier surprised failed: ValueError: could not convert string to float: 'a'"
-    )
+    found = episode.transcript.fault
+    assert found == "verifier surprised failed: ValueError: could not convert string to float: 'a'"
 
 
 class Down:

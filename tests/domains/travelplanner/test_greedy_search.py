@@ -137,10 +137,8 @@ def test_the_size_of_the_party_does_not_matter():
 )
 def test_a_flight_wins_against_a_car_of_the_same_price(price, mode):
     flight = ("F9", price, "08:00", "09:00", "1 hours 0 minutes", DATES[0], "Home", "Aa", "300")
-    assert (
-        plan(query(), World.in_memory(tables(flights=[flight])))[0]["transportation"]["mode"]
-        == mode
-    )
+    found = plan(query(), World.in_memory(tables(flights=[flight])))[0]["transportation"]["mode"]
+    assert found == mode
 
 
 def test_what_a_city_does_not_have_is_left_out():

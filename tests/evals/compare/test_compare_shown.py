@@ -113,10 +113,8 @@ def test_plans_are_judged_anew_under_one_set_of_rules(played, compare, refused):
     before = (played / "rows" / "transcripts.jsonl").read_bytes()
     official = compare(*runs, "--rejudge", "official", "--world", played / "world")
     score = json.loads((played / "rows" / "score.json").read_text())
-    assert (
-        official["tables"]["metrics"]["final"]["runs"]["rows"]["k"]
-        == score["metrics"]["final"]["k"]
-    )
+    told = official["tables"]["metrics"]["final"]["runs"]["rows"]["k"]
+    assert told == score["metrics"]["final"]["k"]
     assert (played / "rows" / "transcripts.jsonl").read_bytes() == before
 
 

@@ -128,10 +128,8 @@ def test_all_that_is_wrong_is_told(query, plan, world):
         (each.day, each.field, each.found)
         for each in facts["is_valid_information_in_sandbox"].evidence
     ] == [(1, "dinner", "Nowhere, Aston"), (2, "lunch", "Neverland, Aston")]
-    assert (
-        facts["is_not_absent"].message
-        == "day 2, dinner: found nothing; needed three meals on a day without travel."
-    )
+    found = facts["is_not_absent"].message
+    assert found == "day 2, dinner: found nothing; needed three meals on a day without travel."
     assert facts["is_valid_restaurants"].state is State.PASSED
 
 
