@@ -10,6 +10,7 @@ import pytest
 
 pytest.importorskip("torch")
 
+from tripwright.bridges.trl import check
 from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.rewards import PLANNER_R1_8B
 from tripwright.training.fit import memory, size_of
@@ -17,7 +18,6 @@ from tripwright.training.grpo import GrpoSettings
 from tripwright.training.losses import Clip
 from tripwright.training.recipe import Recipe, load_recipe
 from tripwright.training.recipe_list import recipe_named
-from tripwright.training.trl import check
 from tripwright.transcript import OVERLONG
 
 ROOT = Path(__file__).parents[2]

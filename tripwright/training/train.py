@@ -42,7 +42,7 @@ from tripwright.training.stages import check_start, take_stages
 # Of each engine but ours, the stage that it takes and its module, which has `check(recipe)` and
 # `train(run)`. Bridges come after this room, so they are imported by name when they are asked for.
 ENGINES = {
-    "trl": ("sft", "tripwright.training.trl"),
+    "trl": ("sft", "tripwright.bridges.trl"),
     "verl": ("rl", "tripwright.bridges.verl.launch"),
 }
 ABSENT = {

@@ -19,12 +19,12 @@ from tripwright.transcript import Transcript
 
 torch = pytest.importorskip("torch")
 
+from tripwright.bridges.trl import check, rows_for_trl, train, trl_settings
 from tripwright.inference.local import load_model
 from tripwright.training.optim import OptimizerSettings
 from tripwright.training.recipe import ModelSettings, Recipe
 from tripwright.training.run_folder import RunFolder
 from tripwright.training.sft import SftSettings
-from tripwright.training.trl import check, rows_for_trl, train, trl_settings
 
 RATE = OptimizerSettings(name="adamw", adamw_learning_rate=1e-3)
 SETTINGS = SftSettings(
