@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # for type checkers: the names of _MODULES, with their types
     from tripwright.policies.settings import PolicySettings as PolicySettings
     from tripwright.tools.faults import Faults as Faults
     from tripwright.training.run_folder import RunFolder as RunFolder
-    from tripwright.training.train import train as train
+    from tripwright.training.stages import train as train
     from tripwright.transcript import Transcript as Transcript
     from tripwright.verdict import Verdict as Verdict
     from tripwright.world.generator import load_world as load_world
@@ -36,7 +36,7 @@ _MODULES = {
     "policies.settings": "PolicySettings",
     "tools.faults": "Faults",
     "training.run_folder": "RunFolder",
-    "training.train": "train",
+    "training.stages": "train",
     "transcript": "Transcript",
     "verdict": "Verdict",
     "world.generator": "load_world",

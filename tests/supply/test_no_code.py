@@ -55,7 +55,7 @@ ALLOWED = {
     "rewards/spec.py": "resolve_name: the reward of a recipe, only when training begins",
     "training/checkpoint.py": "pickle: the name of its error; torch.load with weights_only",
     "training/run_folder.py": "ctypes: mallopt of the C library that runs",
-    "training/train.py": "import_module: engines of our own table",
+    "training/stages.py": "import_module: engines of our own table",
     "training/loggers.py": "import_module: loggers of our own table",
     "server/model_api.py": "load: weights, by the sampler's own check of safetensors",
     "training/fit.py": "from_pretrained: a configuration, no code of the folder's",

@@ -16,7 +16,7 @@ from tripwright.errors import UserError
 from tripwright.inference.local import load_model
 from tripwright.training import own
 from tripwright.training.recipe import load_recipe
-from tripwright.training.train import train
+from tripwright.training.stages import train
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "training.md"
 RECIPE = """

@@ -15,7 +15,7 @@ from tripwright.cli import quickstart as verb
 from tripwright.errors import UserError
 from tripwright.tools.faults import Faults
 from tripwright.training import held_out
-from tripwright.training.train import (
+from tripwright.training.stages import (
     COLD_START_STEPS,
     FIXED_MINUTES,
     RL_SHARE,
@@ -28,7 +28,7 @@ pytestmark = pytest.mark.usefixtures("threads_as_before")
 
 def test_the_whole_loop(tmp_path, tiny_recipe, monkeypatch, capsys):
     recipe = replace(tiny_recipe, faults=Faults(probability=0.9))
-    monkeypatch.setattr("tripwright.training.train.quickstart_recipe", lambda minutes: recipe)
+    monkeypatch.setattr("tripwright.training.stages.quickstart_recipe", lambda minutes: recipe)
     verb.quickstart(tmp_path, minutes=1, seed=3, threads=1)
     printed = capsys.readouterr().out
     assert "after sft" in printed

@@ -14,7 +14,7 @@ pytest.importorskip("torch")
 from tripwright.domains.travelplanner.queries.sample import Mix
 from tripwright.training.grpo import GrpoSettings
 from tripwright.training.recipe import Recipe, check_needs, load_recipe
-from tripwright.training.train import quickstart_recipe
+from tripwright.training.stages import quickstart_recipe
 
 SERVER = 'kind = "vllm"\nurl = "http://127.0.0.1:8000"\nweights = "w"\n'
 RECIPES = Path(__file__).resolve().parents[2] / "recipes"

@@ -29,7 +29,7 @@ def quickstart(
       tripwright quickstart --out runs/short --minutes 5 --seed 1
     """
     from tripwright.runs import SCORE
-    from tripwright.training.train import quickstart as whole_loop
+    from tripwright.training.stages import quickstart as whole_loop
 
     began = time.monotonic()
     typer.echo("\n".join(whole_loop(out, minutes, seed, threads)))

@@ -35,7 +35,7 @@ def sft(
       tripwright sft star/sft --engine trl --out runs/star_sft
     """
     path = recipe_file(recipe)
-    from tripwright.training.train import train as take
+    from tripwright.training.stages import train as take
 
     run = take(path, out, changes or (), engine, until="sft")
     typer.echo(f"model {run.model('sft')}  report {run.folder / 'report.html'}")
@@ -74,7 +74,7 @@ def train(
         folder = out or Path("runs") / path.stem
         typer.echo("\n".join(plan_lines(load_recipe(path, changes or ()), folder)))
         return
-    from tripwright.training.train import train as take
+    from tripwright.training.stages import train as take
 
     run = take(path, out, changes or (), engine)
     typer.echo(f"model {run.model('rl')}  report {run.folder / 'report.html'}")
