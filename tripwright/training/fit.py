@@ -605,8 +605,8 @@ def estimate(
     stages = memory(recipe, size, device)
     if not stages:
         raise UserError(
-            f"Recipe '{recipe.name}': no stage in it ([copy_pretraining], [sft], [grpo], [ppo] or"
-            " [rft]), so there is nothing to estimate."
+            f"Recipe '{recipe.name}': no stage in it ([copy_pretraining], [sft], [grpo], [ppo],"
+            " [rft] or [rl]), so there is nothing to estimate."
         )
     available = available_gb if available_gb is not None else total_memory_gb(device)
     episode = lengths(recipe, size, tokens)

@@ -510,7 +510,7 @@ def _held_out_problems(recipe: Recipe) -> Iterator[str]:
             )
     if validation is not None:
         if recipe.rl is None and recipe.sft is None:
-            yield "[validation] is during [sft], [grpo], [ppo] or [rft], and there is none."
+            yield "[validation] is during [sft], [grpo], [ppo], [rft] or [rl], and there is none."
         if validation.file is None and recipe.data.queries is not None:
             yield "[validation] needs a file of requests beside data.queries: validation.file."
         groups = recipe.domain.judge.facts
