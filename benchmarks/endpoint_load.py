@@ -36,13 +36,12 @@ from typing import Any
 
 import httpx2  # noqa: F401  # before anything is measured: both sides stand on it
 
-from tripwright.agent.session import Session, Turn
 from tripwright.domains import dialect_named, face_named
 from tripwright.domains.travelplanner.expert import expert_turns
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.query import read_queries
 from tripwright.domains.travelplanner.task import TripTask
-from tripwright.episode import close_session, open_session
+from tripwright.episode import Session, Turn, close_session, open_session
 from tripwright.evals.run import run
 from tripwright.llm.client import ChatEndpoint, Completion, RequestedCall
 from tripwright.llm.endpoint import allow_open_files

@@ -39,16 +39,17 @@ from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from tripwright.domains.travelplanner.plan.itinerary import parse_itinerary, render_itinerary
 from tripwright.domains.travelplanner.plan.parse import ParsedAnswer, parse_answer, parse_days
 from tripwright.domains.travelplanner.plan.plan import to_official
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.query import Query
-from tripwright.domains.travelplanner.rules.evaluate import RULES, Rules, judge
+from tripwright.domains.travelplanner.rules.evaluate import RULES, judge
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.domains.travelplanner.scoring.lines import BadLine, read_query
+from tripwright.domains.travelplanner.scoring.score import score_line
 from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
@@ -318,7 +319,7 @@ def judge_all(record: dict[str, Any], plan: list[Any] | None, world: World) -> N
     except BadLine:
         return
     for rules in RULES:
-        json.dumps(judge(query, plan, world, cast(Rules, rules)).to_contract(1))
+        json.dumps(score_line(1, judge(query, plan, world, rules)))
 
 
 def judge_parsed(answer: ParsedAnswer, case: Case) -> None:

@@ -24,10 +24,10 @@ from tripwright.domains.travelplanner.plan.parse import parse_answer
 from tripwright.domains.travelplanner.plan.plan import to_official
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.evaluate import judge
-from tripwright.domains.travelplanner.rules.facts import PlanVerdict
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.domains.travelplanner.rules.strict_reading import PlannedDay, StrictPlan, read_plan
 from tripwright.domains.travelplanner.scoring.lines import read_record
+from tripwright.verdict import Verdict
 from tripwright.world.store import World
 
 PLACES = "breakfast lunch dinner attraction accommodation transportation"
@@ -48,7 +48,7 @@ NUMBER = r"(\d[\d,]*(?:\.\d+)?)"
 
 
 class Judged(NamedTuple):
-    verdict: PlanVerdict
+    verdict: Verdict
     plan: StrictPlan
 
 
@@ -250,8 +250,9 @@ def _trip(read: Judged, query: Query) -> Iterator[str]:
             row = read.plan.stays[day.stay.key].row
             assert row is not None
             total += row.price_usd * math.ceil(query.people_number / row.maximum_occupancy)
-    if abs(total - (read.verdict.total_cost or 0)) > 0.01 or total > query.budget:
-        yield f"it costs {total}, judged {read.verdict.total_cost}, budget {query.budget}"
+    judged_usd = read.verdict.details["total_cost"]
+    if abs(total - (judged_usd or 0)) > 0.01 or total > query.budget:
+        yield f"it costs {total}, judged {judged_usd}, budget {query.budget}"
 
 
 # ---- mutants

@@ -20,10 +20,10 @@ from typing import Any
 import torch
 
 from tripwright.agent.chat import ChatFormat
-from tripwright.agent.session import Session, Turn
 from tripwright.domains import dialect_named, domain_named
+from tripwright.domains.travelplanner.task import TripTask
+from tripwright.episode import Session, Turn, open_session
 from tripwright.inference.local import LocalPolicy, Sampling, load_model
-from tripwright.tools.toolbox import ToolBox
 from tripwright.training.data_source import UNSEEN_WORLDS
 from tripwright.training.trips import GeneratedTrips
 
@@ -33,7 +33,10 @@ def sessions(count: int, chat: ChatFormat) -> list[Session]:
     stream = itertools.islice(
         GeneratedTrips(domain_named("travelplanner"), ("nano",), UNSEEN_WORLDS + 500_000, 8), count
     )
-    return [Session(query, ToolBox(world, dialect.face), dialect, chat) for query, world in stream]
+    return [
+        open_session(TripTask(str(n), query, world), dialect, chat)
+        for n, (query, world) in enumerate(stream)
+    ]
 
 
 @torch.inference_mode()

@@ -70,11 +70,11 @@ def scripted_batch(job: Job) -> type[inference_engine.InferenceEngine]:
             tokens = []
             for row in rows:
                 if not row.turn_ids:
-                    prompt, member = map(int, str(row.session.id).split("/"))
-                    script[row.session.id] = job.said(
+                    prompt, member = map(int, str(row.session.task.id).split("/"))
+                    script[row.session.task.id] = job.said(
                         prompt * job.group + member, row.session.transcript.turns
                     )
-                tokens.append(script[row.session.id][len(row.turn_ids)])
+                tokens.append(script[row.session.task.id][len(row.turn_ids)])
             forced = torch.tensor(tokens)
             super()._sample(
                 rows,

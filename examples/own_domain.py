@@ -8,7 +8,7 @@ import tripwright
 from tripwright.domains import dialect_named
 from tripwright.domains.domain import Player, Requests
 from tripwright.episode import WorldTask
-from tripwright.policies.base import ScriptedPolicy, ask, say
+from tripwright.policies.base import ScriptedPolicy, ask
 from tripwright.verdict import Group, facts_of, format_group
 
 
@@ -21,12 +21,12 @@ class Meal(BaseModel):
 @dataclass(frozen=True)
 class MealTask(WorldTask):
     id: str
-    query: Meal
+    request: Meal
     world: tripwright.World
     domain = "meals"
 
     def judged(self, transcript, plan_format, rules):
-        best = min(self.world.restaurants(self.query.city), key=lambda row: row.average_cost_usd)
+        best = min(self.world.restaurants(self.request.city), key=lambda row: row.average_cost_usd)
         facts = facts_of(cheapest=(transcript.answer == best.name, f"{best.name} is cheaper."))
         groups = format_group(None), Group("price", ("cheapest",), facts)
         verdict = tripwright.Verdict("rules", groups, groups[1].passed)
@@ -34,8 +34,8 @@ class MealTask(WorldTask):
 
 
 def play_well(session):  # a list in this face has the cheapest row first
-    rows = ask(session, "search_restaurants", city=session.query.city)
-    say(session, f"<answer>{rows[0]['name']}</answer>")
+    rows = ask(session, "search_restaurants", city=session.task.request.city)
+    session.say(f"<answer>{rows[0]['name']}</answer>")
 
 
 face = replace(dialect_named("compact").face, name="meals")

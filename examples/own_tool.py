@@ -9,7 +9,7 @@ from dataclasses import replace
 import tripwright
 from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.tools.catalog import TravelTools
-from tripwright.policies.base import ScriptedPolicy, ask, say
+from tripwright.policies.base import ScriptedPolicy, ask
 from tripwright.world.records import Restaurant
 
 
@@ -28,7 +28,7 @@ class MoreTools(TravelTools):
 def dine(session) -> None:
     for row in ask(session, "find_restaurants", city="Oraby", most_usd=25):
         print(row["name"], row["average_cost_usd"])
-    say(session, "<answer>[]</answer>")
+    session.say("<answer>[]</answer>")
 
 
 compact = dialect_named("compact")

@@ -11,7 +11,7 @@ import shlex
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import SimpleNamespace
@@ -28,7 +28,11 @@ from tripwright.cli.main import main
 from tripwright.domains import dialect_named, domain_named
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.query import Query
-from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES, PlanVerdict
+from tripwright.domains.travelplanner.rules.facts import (
+    COMMONSENSE_NAMES,
+    HARD_NAMES,
+    plan_verdict,
+)
 from tripwright.domains.travelplanner.task import TripTask
 from tripwright.episode import Episode
 from tripwright.transcript import Rows, Segment, StopReason, ToolCall, Transcript
@@ -471,18 +475,11 @@ def trip_line() -> Callable[..., dict[str, Any]]:
 # of an update
 
 VOCABULARY = 60
-FINAL = PlanVerdict(
-    "official",
-    True,
-    {name: Fact(name, State.PASSED) for name in COMMONSENSE_NAMES},
-    {
-        name: Fact(name, State.PASSED if name == "valid_cost" else State.NOT_APPLICABLE)
-        for name in HARD_NAMES
-    },
-    10.0,
-    None,
-    True,
-)
+PASSED = {name: Fact(name, State.PASSED) for name in COMMONSENSE_NAMES}
+BUDGET_KEPT = {
+    name: Fact(name, State.PASSED if name == "valid_cost" else State.NOT_APPLICABLE)
+    for name in HARD_NAMES
+}
 
 
 @pytest.fixture
@@ -539,11 +536,11 @@ class SameTrip:
         self.task, self.position = task, 0
 
     def at(self, number: int) -> TripTask:
-        query = self.task.query
+        query = self.task.request
         return replace(
             self.task,
             id=f"train-{number}",
-            query=query.model_copy(update={"query": f"{query.query} ({number})"}),
+            request=query.model_copy(update={"query": f"{query.query} ({number})"}),
         )
 
     def __next__(self) -> TripTask:
@@ -590,11 +587,11 @@ def lab() -> SimpleNamespace:
         for segment in segments:
             kept = int(segment.role == "assistant")
             segment.loss_mask = [kept] * len(segment.token_ids)
-            for _ in segment.token_ids:
-                segment.logprobs.append(
-                    kept * float(logprobs[place] + 0.3 * torch.randn((), generator=rng))
-                )
-                place += 1
+            segment.logprobs = [
+                kept * float(logprob + 0.3 * torch.randn((), generator=rng))
+                for logprob in logprobs[place : place + len(segment.token_ids)]
+            ]
+            place += len(segment.token_ids)
         return Transcript(segments, stop)
 
     def episode(
@@ -607,12 +604,12 @@ def lab() -> SimpleNamespace:
         """None is unscored."""
         return Episode(trip, transcript(model, seed, turns, stop), verdict)
 
+    verdict = partial(plan_verdict, "official", ("valid_cost",))
     return SimpleNamespace(
         vocabulary=VOCABULARY,
-        final=FINAL.in_groups(("valid_cost",), None),
-        # every commonsense constraint, no hard one
-        half=replace(FINAL, hard=None, final=False).in_groups(("valid_cost",), None),
-        empty=PlanVerdict.undelivered("official").in_groups(("valid_cost",), "no answer"),
+        final=verdict(PASSED, BUDGET_KEPT),
+        half=verdict(PASSED),  # every commonsense constraint, no hard one
+        empty=verdict(problem="no answer", delivered=False),
         trip=trip,
         trips=lambda: SameTrip(trip),
         transcript=transcript,

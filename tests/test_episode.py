@@ -5,20 +5,19 @@ from dataclasses import dataclass
 from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.task import TripTask
 from tripwright.episode import Episode, close_session, open_session
-from tripwright.policies.base import say
 from tripwright.transcript import StopReason, Transcript
 
 
 @dataclass(frozen=True)
 class Unjudged(TripTask):
     def judged(self, transcript: Transcript, plan_format: str, rules: str) -> Episode:
-        return self.unscored(transcript)
+        return Episode(self, transcript, None)
 
 
 def test_no_verdict_is_unscored_with_a_reason(lab):
     trip = lab.trip
-    session = open_session(Unjudged(trip.id, trip.query, trip.world), dialect_named("planner_r1"))
-    say(session, "<answer>[]</answer>")
+    session = open_session(Unjudged(trip.id, trip.request, trip.world), dialect_named("planner_r1"))
+    session.say("<answer>[]</answer>")
     assert session.transcript.stop_reason is StopReason.ANSWER
     transcript = close_session(session).transcript
     assert (transcript.stop_reason, transcript.fault) == (

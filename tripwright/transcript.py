@@ -136,9 +136,9 @@ class Segment:
 
     role: Literal["system", "user", "assistant", "tool"]
     text: str
-    token_ids: list[int] = field(default_factory=list)
-    loss_mask: list[int] = field(default_factory=list)
-    logprobs: list[float] = field(default_factory=list)  # 0.0 where the mask is 0
+    token_ids: Sequence[int] = field(default_factory=list)
+    loss_mask: Sequence[int] = field(default_factory=list)
+    logprobs: Sequence[float] = field(default_factory=list)  # 0.0 where the mask is 0
     call: ToolCall | None = None
     # of a turn that got an error message where another dialect ends the episode, for this reason
     problem: StopReason | None = None
@@ -177,7 +177,10 @@ class TokenSequence(NamedTuple):
 
 @dataclass
 class Transcript:
-    segments: list[Segment] = field(default_factory=list)
+    """It only grows, by `add`: segments are a tuple, and the lists of all their tokens are made
+    once for each such tuple."""
+
+    segments: Sequence[Segment] = ()
     stop_reason: StopReason | None = None
     answer: str | None = None  # the text inside <answer>…</answer>
     fault: str | None = None  # why it is unscored
@@ -186,17 +189,42 @@ class Transcript:
     parent: str | None = None  # id of the episode it was forked from (row S7)
     forked_at: int | None = None  # how many tokens it shares with its parent, at the least
 
+    _lists: dict[str, list[Any]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    _lists_of: Sequence[Segment] = field(default=(), init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        self.segments = tuple(self.segments)
+
+    def add(self, segment: Segment) -> None:
+        """Appends a segment, whose tokens stay as they are from then on."""
+        self.segments = (*self.segments, segment)
+
+    def _joined(self, name: str) -> list[Any]:
+        """A list of every segment's, one after the other."""
+        if self._lists_of is not self.segments:
+            self._lists, self._lists_of = {}, self.segments
+        if name not in self._lists:
+            self._lists[name] = [each for s in self.segments for each in getattr(s, name)]
+        return self._lists[name]
+
     @property
     def token_ids(self) -> list[int]:
-        return [t for s in self.segments for t in s.token_ids]
+        return self._joined("token_ids")
 
     @property
     def loss_mask(self) -> list[int]:
-        return [m for s in self.segments for m in s.loss_mask]
+        return self._joined("loss_mask")
 
     @property
     def logprobs(self) -> list[float]:
-        return [p for s in self.segments for p in s.logprobs]
+        return self._joined("logprobs")
+
+    @property
+    def agent_tokens(self) -> int:
+        """How many of the tokens the agent wrote."""
+        return sum(self.loss_mask)
 
     @property
     def has_tokens(self) -> bool:
@@ -291,9 +319,13 @@ class Transcript:
 
     def to_json(self) -> dict[str, Any]:
         return {
-            **vars(self),
             "segments": [segment.to_json() for segment in self.segments],
+            "stop_reason": self.stop_reason,
+            "answer": self.answer,
+            "fault": self.fault,
             "usage": dict(self.usage),
+            "parent": self.parent,
+            "forked_at": self.forked_at,
         }
 
     @classmethod

@@ -153,11 +153,12 @@ class Group:
 
 def format_group(problem: str | None) -> Group:
     """The first group of a verdict. `problem` says why the answer could not be read."""
-    return Group(
-        FORMAT,
-        (SCHEMA,),
-        {SCHEMA: Fact(SCHEMA, State.FAILED if problem is not None else State.PASSED, problem)},
-    )
+    if problem is None:
+        return _READABLE
+    return Group(FORMAT, (SCHEMA,), {SCHEMA: Fact(SCHEMA, State.FAILED, problem)})
+
+
+_READABLE = Group(FORMAT, (SCHEMA,), {SCHEMA: Fact(SCHEMA, State.PASSED)})
 
 
 VERIFIED = "verified by"
@@ -187,17 +188,14 @@ class Verdict:
 
     def __post_init__(self) -> None:
         """Raises ValueError for a fact of two groups: figures of facts go by their names."""
-        if len({name for group in self.groups for name in group.asked}) < sum(
-            len(group.asked) for group in self.groups
-        ):
-            groups: dict[str, str] = {}
-            for group in self.groups:
-                for name in dict.fromkeys(group.asked):
-                    if (other := groups.setdefault(name, group.name)) != group.name:
-                        raise ValueError(
-                            f"the fact '{name}' is in two groups of this verdict, '{other}' and"
-                            f" '{group.name}'"
-                        )
+        groups: dict[str, str] = {}
+        for group in self.groups:
+            for name in group.asked:
+                if groups.setdefault(name, group.name) != group.name:
+                    raise ValueError(
+                        f"the fact '{name}' is in two groups of this verdict, '{groups[name]}' and"
+                        f" '{group.name}'"
+                    )
 
     def group(self, name: str) -> Group:
         """Raises KeyError, with the names that there are."""
@@ -212,6 +210,15 @@ class Verdict:
     def passed(self, names: Iterable[str]) -> bool:
         """Whether all of these groups passed."""
         return all(self.group(name).passed for name in names)
+
+    @property
+    def facts(self) -> Facts:
+        """All that was evaluated, group by group."""
+        return {name: fact for g in self.groups for name, fact in (g.facts or {}).items()}
+
+    @property
+    def failures(self) -> list[Fact]:
+        return [fact for fact in self.facts.values() if fact.state is State.FAILED]
 
     @property
     def readable(self) -> bool:

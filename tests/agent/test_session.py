@@ -6,12 +6,14 @@ from typing import Any, cast
 
 import pytest
 
+from tripwright import episode
 from tripwright.agent.chat import ChatFormat, Shown
 from tripwright.agent.dialect import Dialect
-from tripwright.agent.session import Session, Turn
 from tripwright.agent.turn import write_call
 from tripwright.domains import dialect_named, face_named
 from tripwright.domains.travelplanner.query import Query
+from tripwright.domains.travelplanner.task import TripTask
+from tripwright.episode import Session, Turn
 from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.faults import Faults, FaultyTools
 from tripwright.tools.toolbox import ToolBox, ToolHostDown, Tools
@@ -42,6 +44,7 @@ def open_session(
     dialect: Dialect | None = None,
     letters: bool = False,
     tools: Tools | None = None,
+    id: str = "q",
     **limits: Any,
 ) -> Session:
     origin, destination = list(world.cities)[:2]
@@ -56,12 +59,8 @@ def open_session(
         query="Plan it.",
     )
     dialect = replace(dialect or dialect_named("compact"), **limits)
-    return Session(
-        query,
-        tools or ToolBox(world, dialect.face),
-        dialect,
-        cast(ChatFormat, Letters()) if letters else None,
-    )
+    chat = cast(ChatFormat, Letters()) if letters else None
+    return episode.open_session(TripTask(id, query, world), dialect, chat, tools=tools)
 
 
 def say(session: Session, text: str) -> list[int]:
@@ -366,9 +365,7 @@ def test_an_error_message_has_ids_that_are_not_trained_on(world):
 
 
 def forkable(world: World, id: str) -> Session:
-    session = open_session(world, letters=True, context_tokens=10_000, max_turns=4)
-    session.id = id
-    return session
+    return open_session(world, letters=True, id=id, context_tokens=10_000, max_turns=4)
 
 
 def test_a_fork_goes_on_from_what_was_said_asked_and_answered(world):

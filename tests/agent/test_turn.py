@@ -16,6 +16,7 @@ from tripwright.agent.turn import (
     read_turn,
     write_call,
 )
+from tripwright.transcript import call_key
 
 PIECES = st.sampled_from(
     [
@@ -36,7 +37,7 @@ def test_no_text_makes_it_raise(text):
     read = read_turn(text)
     assert isinstance(read, Call | Answer | Unreadable)
     if isinstance(read, Call):
-        assert isinstance(read.key, str)
+        assert isinstance(call_key(read.name, read.arguments), str)
 
 
 @settings(max_examples=100, deadline=None)
@@ -59,7 +60,7 @@ def test_depth_is_no_way_to_crash_it(depth):
         f'<tool_call>{{"name":"a","arguments":{{"b":{"[" * depth}{"]" * depth}}}}}</tool_call>'
     )
     if isinstance(read, Call):
-        assert isinstance(read.key, str)
+        assert isinstance(call_key(read.name, read.arguments), str)
 
 
 def test_keys_are_equal_for_calls_that_ask_the_same():
@@ -68,7 +69,7 @@ def test_keys_are_equal_for_calls_that_ask_the_same():
         for a in ('{"x":1,"y":2}', '{ "y":2, "x":1 }')
     )
     assert isinstance(one, Call) and isinstance(other, Call)
-    assert one.key == other.key
+    assert call_key(one.name, one.arguments) == call_key(other.name, other.arguments)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from tripwright.domains.travelplanner.plan_view import plan_view
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.evaluate import RULES, judge
-from tripwright.domains.travelplanner.rules.facts import Cost, PlanVerdict
+from tripwright.domains.travelplanner.rules.facts import Cost, plan_verdict
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.domains.travelplanner.scoring.score import score_file
 from tripwright.domains.travelplanner.verbs.show import plan_text
@@ -78,12 +78,17 @@ def test_a_sound_plan_with_its_prices(world, query, rules, shown):
     verdict = judge(query, official(query, world), world, rules)
     page = shown(f"{{p}}/plans.jsonl {{w}} --line 1 --rules {rules}")
     assert f"✓ passes the {rules} rules" in page and "✗" not in page and verdict.final
-    assert sum(cost.total_usd for cost in verdict.costs) == pytest.approx(verdict.total_cost)
-    for cost in verdict.costs:
-        price, name = f"${cost.total_usd:,.2f}  ", cost.what.split(" from ")[0]
+    assert sum(cost["total_usd"] for cost in verdict.details["costs"]) == pytest.approx(
+        verdict.details["total_cost"]
+    )
+    for cost in verdict.details["costs"]:
+        price, name = f"${cost['total_usd']:,.2f}  ", cost["what"].split(" from ")[0]
         line = next(line for line in page.splitlines() if price in line and name in line)
-        assert cost.count == 1 or f"({cost.count} × ${cost.unit_usd:,.2f})" in line
-    assert f"${verdict.total_cost:,.2f}  ✓ $" in page and f"of ${query.budget:,.2f} left" in page
+        assert cost["count"] == 1 or f"({cost['count']} × ${cost['unit_usd']:,.2f})" in line
+    assert (
+        f"${verdict.details['total_cost']:,.2f}  ✓ $" in page
+        and f"of ${query.budget:,.2f} left" in page
+    )
     parts = ("Day 1", "Day 2", "Day 3", "Costs", "Commonsense constraints")
     places = [page.index(part) for part in parts]
     assert places == sorted(places)
@@ -108,7 +113,7 @@ def test_what_is_wrong_stands_under_what_it_concerns(query, world):
         "valid_cuisine": Fact("valid_cuisine", State.NOT_APPLICABLE),
     }
     costs = (Cost(2, "lunch", "Grill", 10.25, 2), Cost(2, "taxi", "x", 1980, 1))
-    verdict = PlanVerdict("strict", True, facts, hard, 2000.5, None, False, costs)
+    verdict = plan_verdict("strict", ("valid_cost",), facts, hard, costs)
     view = plan_view(query.model_copy(update={"budget": 2000}), plan, verdict)
     first, second, third = view.days
     assert [day.sign for day in view.days] == ["✓", "✗", "✗"] and second.cost_usd == 2000.5

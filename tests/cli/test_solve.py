@@ -72,7 +72,9 @@ def test_plans_pass_the_judge_and_the_cheapest_is_no_dearer(folder, world, solve
         assert b["cost_usd"] <= a["cost_usd"] <= query.budget
         for found in (a, b):
             verdict = judge(query, found["plan"], world)
-            assert verdict.final and verdict.total_cost == pytest.approx(found["cost_usd"])
+            assert verdict.final and verdict.details["total_cost"] == pytest.approx(
+                found["cost_usd"]
+            )
 
 
 def test_a_tight_budget_takes_the_cheapest_and_none_takes_none(world, tmp_path, solved):
@@ -138,7 +140,7 @@ def test_k_gives_the_cheapest_different_plans_within_the_budget(folder, world, s
     assert len({json.dumps(each["plan"]) for each in met["plans"]}) == len(costs)
     for each in met["plans"]:
         verdict = judge(query, each["plan"], world)
-        assert verdict.final and verdict.total_cost == pytest.approx(each["cost_usd"])
+        assert verdict.final and verdict.details["total_cost"] == pytest.approx(each["cost_usd"])
     assert poor["plans"] == [] and poor["status"] == "infeasible"
     page = solved("--k 3").out
     assert f"Plan 1 of {len(costs)}: ${costs[0]:,.2f}\n\nDay 1" in page

@@ -10,15 +10,15 @@ import pytest
 
 from tests.files import read_lines
 from tripwright.agent.chat import ChatFormat
-from tripwright.agent.session import Session
 from tripwright.data.collect import collect
 from tripwright.data.export import export, message_rows
 from tripwright.data.files import StoredEpisode, open_runs, read_trajectories
 from tripwright.domains import dialect_named, domain_of
 from tripwright.domains.travelplanner.expert import ExpertPolicy
 from tripwright.domains.travelplanner.query import read_queries
+from tripwright.domains.travelplanner.task import TripTask
+from tripwright.episode import open_session
 from tripwright.errors import UserError
-from tripwright.tools.toolbox import ToolBox
 
 DIALECTS = ("planner_r1", "compact", "star")
 
@@ -71,12 +71,18 @@ def test_stored_ids_come_out_as_stored_and_the_messages_make_the_same(world, mad
     queries = read_queries(made / "queries.jsonl")[:3]
     sessions = list(
         ExpertPolicy().play(
-            Session(query, ToolBox(world, dialect.face), dialect, chat) for query in queries
+            open_session(TripTask(str(n), query, world), dialect, chat)
+            for n, query in enumerate(queries)
         )
     )
     played = [
         StoredEpisode(
-            str(n), domain_of(dialect), session.query, session.transcript, None, {"tools": None}
+            str(n),
+            domain_of(dialect),
+            session.task.request,
+            session.transcript,
+            None,
+            {"tools": None},
         )
         for n, session in enumerate(sessions)
     ]

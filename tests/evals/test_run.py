@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from tripwright.agent.session import Session
 from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.baselines import RowsPolicy
 from tripwright.domains.travelplanner.expert import ExpertPolicy
@@ -18,12 +17,12 @@ from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES
 from tripwright.domains.travelplanner.scoring.score import Tally
 from tripwright.domains.travelplanner.task import TripTask
+from tripwright.episode import Policy, Session
 from tripwright.errors import UserError
 from tripwright.evals.report import write_report
 from tripwright.evals.run import ProgressLine, run
 from tripwright.evals.run_card import git_state, model_fingerprint, run_card, settle_card
 from tripwright.evals.scoreboard import score_records
-from tripwright.policies.base import Policy
 from tripwright.runs import episodes
 from tripwright.world.generator import build_tables
 from tripwright.world.store import World
@@ -53,8 +52,8 @@ class Faulty:
         for session in sessions:
             if self.killed_after is not None and len(self.played) >= self.killed_after:
                 raise KeyboardInterrupt
-            self.played.append(session.key.id)
-            if session.key.id in self.failing:
+            self.played.append(session.task.id)
+            if session.task.id in self.failing:
                 session.fail("dead")
                 yield session
             else:
@@ -261,7 +260,8 @@ def test_the_rates_are_those_of_the_tally(tasks, tmp_path):
     tally = Tally()
     for episode in episodes:
         tally.add(
-            episode.task.query, judge(episode.task.query, episode.more["plan"], episode.task.world)
+            episode.task.request,
+            judge(episode.task.request, episode.more["plan"], episode.task.world),
         )
     summary = tally.summary("official")
     metrics = score_records(
@@ -305,7 +305,7 @@ def test_the_order_of_the_lines_does_not_matter_and_the_later_line_counts(lines)
 def test_samples_of_a_query_are_one_query_in_every_interval(tasks, tmp_path):
     once = go(Faulty(), tasks[:10], tmp_path / "once")
     many = [
-        TripTask(f"{task.id}-s{sample}", task.query, task.world)
+        TripTask(f"{task.id}-s{sample}", task.request, task.world)
         for task in tasks[:10]
         for sample in range(4)
     ]

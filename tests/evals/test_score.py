@@ -8,7 +8,11 @@ import pytest
 
 from tests.files import write_lines
 from tripwright.domains.travelplanner.rules.evaluate import judge
-from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, PlanVerdict
+from tripwright.domains.travelplanner.rules.facts import (
+    COMMONSENSE_NAMES,
+    applicable_hard,
+    plan_verdict,
+)
 from tripwright.domains.travelplanner.scoring.lines import (
     BAD_LINE,
     SPLITS,
@@ -230,7 +234,7 @@ def test_honest_rates_count_further_rules_and_what_was_not_reached(world):
     """The official counts know the thirteen constraints only; the honest ones whatever the rules
     spoke of."""
     query = read_query(QUERY | {"query": "?"})
-    verdict = judge(read_query(EASY), [{}], world)  # crashes
+    verdict = judge(query, [{}], world)  # crashes
     tally = Tally()
     tally.add(query, verdict)
     passed = {name: Fact(name, State.PASSED) for name in ("is_not_absent", "is_kind")}
@@ -239,7 +243,7 @@ def test_honest_rates_count_further_rules_and_what_was_not_reached(world):
         "valid_room_rule": Fact("valid_room_rule", State.PASSED),
     }
     hard["valid_cuisine"] = Fact("valid_cuisine", State.NOT_APPLICABLE)
-    tally.add(query, PlanVerdict("strict", True, passed, hard, None, None, False))
+    tally.add(query, plan_verdict("strict", applicable_hard(query), passed, hard))
     summary = tally.summary("strict")
     assert counts_of(summary)["commonsense_micro"] == (1, 16)
     assert counts_of(summary["honest"])["commonsense_micro"] == (2, 10)
@@ -362,7 +366,7 @@ def test_every_rate_has_an_interval_over_plans():
     """Of plans whose checks stand and fall together a micro rate says no more than so many plans;
     Wilson over single checks would be three times narrower."""
     right, wrong = (
-        PlanVerdict("official", True, facts, None, None, None, False)
+        plan_verdict("official", ("valid_cost",), facts)
         for state in (State.PASSED, State.FAILED)
         for facts in [{name: Fact(name, state) for name in COMMONSENSE_NAMES}]
     )

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from tripwright.agent.session import Session, Turn
 from tripwright.agent.turn import write_call
 from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.queries.sample import make_queries
+from tripwright.domains.travelplanner.task import TripTask
+from tripwright.episode import Session, Turn, open_session
 from tripwright.errors import UserError
 from tripwright.inference.branching import Branching, Trees
 from tripwright.settings import settings_of
-from tripwright.tools.toolbox import ToolBox
 from tripwright.transcript import StopReason, Transcript
 from tripwright.world.store import World
 
@@ -35,10 +35,7 @@ def grouped(world: World) -> Open:
 
     def make(size: int, chat: Any = None) -> list[list[Session]]:
         return [
-            [
-                Session(query, ToolBox(world, dialect.face), dialect, chat, id=f"{q}/{g}")
-                for g in range(size)
-            ]
+            [open_session(TripTask(f"{q}/{g}", query, world), dialect, chat) for g in range(size)]
             for q, query in enumerate(queries)
         ]
 
@@ -84,7 +81,7 @@ def test_a_turn_is_heard_once_as_far_as_wanted_and_the_first_one_never_forks(gro
     assert trees.next() is None
     trees.heard(root, [0.9, 0.0, 0.7], False)  # a mean of 0.533, above the 0.5 of the first turn
     fork = trees.next()
-    assert (fork.id, fork.transcript.parent) == ("0/1", "0/0")
+    assert (fork.task.id, fork.transcript.parent) == ("0/1", "0/0")
     assert len(fork.transcript.calls) == 1
     trees.heard(root, [9.0] * 4, True)  # the same turn goes on
     assert trees.next() is None
@@ -131,7 +128,7 @@ def play(talker: Any, caller: Any, grouped: Open) -> Iterator[Play]:
     def played(size: int, branching: Branching | None, **sampling: Any) -> dict[str, Transcript]:
         policy = LocalPolicy(talker, caller, Sampling(1.0, dtype="float64", **sampling))
         done = list(policy.play_groups(grouped(size, caller), branching))
-        found = {session.id: session.transcript for session in done}
+        found = {session.task.id: session.transcript for session in done}
         assert sorted(found) == sorted(f"{q}/{g}" for q in range(3) for g in range(size))
         assert len(done) == len(found)
         assert policy.figures["forks"] == sum(t.parent is not None for t in found.values())
@@ -205,7 +202,7 @@ def test_what_is_heard(signal, play, monkeypatch):
         for id, t in found.items()
     }
     for id, logprobs in said.items():
-        signals = [nats for session, turn in turns if session.id == id for nats in turn]
+        signals = [nats for session, turn in turns if session.task.id == id for nats in turn]
         assert len(signals) == len(logprobs) and all(nats >= 0 for nats in signals)
         if signal == "surprisal":
             assert signals == pytest.approx([-p for p in logprobs])

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from tripwright.agent.session import Session
 from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.query import Query
+from tripwright.domains.travelplanner.task import TripTask
+from tripwright.episode import Session, open_session
 from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.toolbox import ToolBox, ToolHostDown
 from tripwright.transcript import StopReason
@@ -42,7 +43,7 @@ def opened(
 ) -> list[Session]:
     dialect = replace(dialect_named("compact"), **{"max_turn_tokens": 24, **changed})
     return [
-        Session(query, tools or ToolBox(world, dialect.face), dialect, chat, id=str(i))
+        open_session(TripTask(str(i), query, world), dialect, chat, tools=tools)
         for i, query in enumerate(queries)
     ]
 
@@ -108,7 +109,7 @@ def test_its_figures_count_what_was_played(talker, caller, queries, world):
 
 def test_no_pass_reads_more_than_its_share(talker, caller, queries, world, monkeypatch):
     alone = {
-        session.id: session.transcript
+        session.task.id: session.transcript
         for session in engine(talker, caller, rows=10).play(opened(queries, world, caller))
     }
     sizes, hidden = [], inference_engine.Decoder.hidden
@@ -119,7 +120,7 @@ def test_no_pass_reads_more_than_its_share(talker, caller, queries, world, monke
         lambda self, ids, *rest: sizes.append(ids.shape[1]) or hidden(self, ids, *rest),
     )
     for session in engine(talker, caller, rows=10).play(opened(queries, world, caller)):
-        assert session.transcript.token_ids == alone[session.id].token_ids
+        assert session.transcript.token_ids == alone[session.task.id].token_ids
     # and a token of each row that speaks, and padding
     assert max(sizes) <= 40 + 10 + 7 < READ_TOKENS
 
@@ -175,14 +176,14 @@ class Meeting:
 
 def test_tools_are_waited_for_while_others_decode(talker, caller, queries, world):
     expected = {
-        session.id: session.transcript
+        session.task.id: session.transcript
         for session in engine(talker, caller, rows=10).play(opened(queries, world, caller))
     }
     meeting = Meeting(3)
     played = engine(talker, caller, rows=10, tool_threads=3).play(
         opened(queries, world, caller, Tools(world, meeting))
     )
-    found = {session.id: session.transcript for session in played}
+    found = {session.task.id: session.transcript for session in played}
     assert meeting.threads == {"tools"} and found.keys() == expected.keys()
     for id, transcript in found.items():
         assert transcript.token_ids == expected[id].token_ids

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from tripwright.agent.dialect import Dialect
-from tripwright.agent.session import Session
 from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.query import Query
+from tripwright.domains.travelplanner.task import TripTask
+from tripwright.episode import Session, open_session
 from tripwright.errors import UserError
-from tripwright.tools.toolbox import ToolBox
 from tripwright.transcript import StopReason, Transcript
 from tripwright.world.store import World
 
@@ -152,7 +152,7 @@ def queries(world: World) -> list[Query]:
 def opened(queries: list[Query], world: World, chat: Any, **limits: Any) -> list[Session]:
     dialect: Dialect = replace(dialect_named("compact"), **{"max_turn_tokens": 24, **limits})
     return [
-        Session(query, ToolBox(world, dialect.face), dialect, chat, key=i)
+        open_session(TripTask(str(i), query, world), dialect, chat)
         for i, query in enumerate(queries)
     ]
 
@@ -173,7 +173,7 @@ def played(
     policy = LocalPolicy(model, chat, Sampling(**{"dtype": "float32", **sampling}))
     done = list(policy.play(iter(sessions)))
     assert len(done) == len(sessions) and all(session.done for session in done)
-    return {session.key: session.transcript for session in done}
+    return {int(session.task.id): session.transcript for session in done}
 
 
 def same(found: dict[int, Transcript], expected: dict[int, Transcript]) -> None:
@@ -249,7 +249,7 @@ def test_the_policy_has_no_state(talker, caller, queries, sessions):
 
     def play(id: str) -> list[int]:
         (session,) = sessions(queries[:1])
-        session.id = id
+        session.task = session.task.renamed(id)
         return next(iter(policy.play([session]))).transcript.token_ids
 
     first, other, again = play("a"), play("b"), play("a")

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from tripwright.agent.session import Session
 from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.queries.sample import make_queries
+from tripwright.domains.travelplanner.task import TripTask
+from tripwright.episode import Session, open_session
 from tripwright.errors import UserError
-from tripwright.tools.toolbox import ToolBox
 from tripwright.transcript import Transcript
 from tripwright.world.store import World
 
@@ -124,11 +124,9 @@ def opened(world: World, caller: Any) -> Callable[..., list[Session]]:
     dialect = replace(dialect_named("compact"), max_turn_tokens=16)
     queries = list(make_queries(world, 6, 3))
 
-    def make(ids: bool = True) -> list[Session]:
+    def make() -> list[Session]:
         return [
-            Session(
-                query, ToolBox(world, dialect.face), dialect, caller, id=f"{q}/{g}" if ids else None
-            )
+            open_session(TripTask(f"{q}/{g}", query, world), dialect, caller)
             for q, query in enumerate(queries)
             for g in range(2)
         ]
@@ -142,7 +140,7 @@ def play(
     policy = LocalPolicy(
         model, chat, Sampling(**{"temperature": 1.0, "dtype": "float64", **sampling})
     )
-    return {session.id: session.transcript for session in policy.play(sessions)}
+    return {session.task.id: session.transcript for session in policy.play(sessions)}
 
 
 def test_what_an_episode_samples_depends_on_its_seed_and_id_alone(talker, caller, opened):
@@ -165,13 +163,3 @@ def test_what_an_episode_samples_depends_on_its_seed_and_id_alone(talker, caller
             assert found.logprobs == pytest.approx(expected[id].logprobs, abs=1e-9)
     other = play(model, caller, opened(), seed=1)
     assert sum(other[id].token_ids == expected[id].token_ids for id in expected) == 0
-
-
-def test_episodes_without_ids_go_by_their_order(talker, caller, opened):
-    def played(rows: int) -> list[list[int]]:
-        sessions = opened(ids=False)
-        list(LocalPolicy(talker, caller, Sampling(1.0, rows=rows, dtype="float64")).play(sessions))
-        return [session.transcript.token_ids for session in sessions]
-
-    first = played(3)
-    assert first == played(12) and first[0] != first[1]

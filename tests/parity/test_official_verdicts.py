@@ -74,9 +74,9 @@ def test_detail_table_of_the_official_eval_is_reproduced(travelplanner, train, r
                 ]
                 for title, cell in cells.items():
                     facts = [
-                        v.commonsense[titles[title]].passed
+                        v.group("commonsense").facts[titles[title]].passed
                         for v in ours
-                        if v.commonsense is not None
+                        if v.group("commonsense").facts is not None
                     ]
                     assert (facts.count(True), facts.count(False)) == (
                         cell["true"],
@@ -97,7 +97,10 @@ def test_recorded_verdicts_are_reproduced(travelplanner, real_world):
                 group: None
                 if facts is None
                 else {name: [fact.passed, fact.message] for name, fact in facts.items()}
-                for group, facts in (("commonsense", verdict.commonsense), ("hard", verdict.hard))
+                for group, facts in (
+                    ("commonsense", verdict.group("commonsense").facts),
+                    ("hard", verdict.group("hard").facts),
+                )
             }
             theirs = {group: case[group] for group in ("commonsense", "hard")}
             same = (
@@ -105,7 +108,7 @@ def test_recorded_verdicts_are_reproduced(travelplanner, real_world):
                 and verdict.final == case["final"]
                 and verdict.error == case.get("error")
             )
-            if not (same and verdict.total_cost == case.get("total_cost")):
+            if not (same and verdict.details["total_cost"] == case.get("total_cost")):
                 differing.append(case["case"])
             count += 1
     assert count == 2330

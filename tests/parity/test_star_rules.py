@@ -55,7 +55,9 @@ def test_gold_plans_without_states(train, real_world):
     failed = {idx: verdict for idx, verdict in verdicts.items() if not verdict.final}
     assert list(failed) == [41]
     (verdict,) = failed.values()
-    broken = [fact for fact in (verdict.commonsense or {}).values() if not fact.passed]
+    broken = [
+        fact for fact in (verdict.group("commonsense").facts or {}).values() if not fact.passed
+    ]
     assert [fact.name for fact in broken] == ["is_valid_information_in_current_city"]
     (evidence,) = broken[0].evidence
     assert (evidence.day, evidence.field) == (4, "attraction")

@@ -16,7 +16,7 @@ def test_annotated_plans_pass_but_for_one(travelplanner, real_world):
     assert list(rejected) == [41]
     failed = [
         fact
-        for facts in (rejected[41].commonsense, rejected[41].hard)
+        for facts in (rejected[41].group("commonsense").facts, rejected[41].group("hard").facts)
         for fact in (facts or {}).values()
         if fact.passed is False
     ]

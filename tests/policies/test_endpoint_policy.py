@@ -19,15 +19,15 @@ from tripwright.agent.chat import (
     Shown,
 )
 from tripwright.agent.dialect import Dialect
-from tripwright.agent.session import Session
 from tripwright.agent.turn import write_call
 from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.query import Query
+from tripwright.domains.travelplanner.task import TripTask
+from tripwright.episode import Session, open_session
 from tripwright.errors import UserError
 from tripwright.llm.client import ChatEndpoint, Completion, Fault, RequestedCall
 from tripwright.llm.endpoint import MOST_FAULTS
 from tripwright.policies.endpoint import EndpointPolicy, messages
-from tripwright.tools.toolbox import ToolBox
 from tripwright.transcript import StopReason
 from tripwright.world.store import World
 
@@ -82,7 +82,7 @@ def session(world: World, dialect: Dialect | None = None) -> Session:
         query="Plan it.",
     )
     dialect = dialect or dialect_named("planner_r1")
-    return Session(query, ToolBox(world, dialect.face), dialect)
+    return open_session(TripTask("q", query, world), dialect)
 
 
 def play_one(

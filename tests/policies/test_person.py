@@ -56,7 +56,7 @@ def one(task: TripTask, *lines: str, dialect: str = "planner_r1") -> tuple[Episo
 
 def expert_lines(task: TripTask) -> list[str]:
     """The expert's plan in the short form."""
-    *calls, answer = expert_turns(task.query, task.world, face_named("planner_r1"))
+    *calls, answer = expert_turns(task.request, task.world, face_named("planner_r1"))
     typed = []
     for turn in calls:
         call = json.loads(turn.partition("<tool_call>")[2].removesuffix("</tool_call>"))
@@ -72,7 +72,7 @@ def expert_lines(task: TripTask) -> list[str]:
 def test_a_person_who_plays_the_expert_passes(tasks: list[TripTask]) -> None:
     episode, shown = one(tasks[0], *expert_lines(tasks[0]))
     assert episode.verdict is not None and episode.verdict.final
-    assert tasks[0].query.query in shown and "This trip is over: answer" in shown
+    assert tasks[0].request.query in shown and "This trip is over: answer" in shown
     assert "[1 of 30 calls] > " in shown
     meals = next(
         json.loads(call.result)
@@ -110,7 +110,7 @@ def test_a_dialect_in_words_takes_lines_of_text(tasks: list[TripTask], tmp_path:
 
 
 def test_rows_without_labels_are_shown_with_them(tasks: list[TripTask]) -> None:
-    _, shown = one(tasks[0], f"restaurants {tasks[0].query.dest}", "answer x", dialect="compact")
+    _, shown = one(tasks[0], f"restaurants {tasks[0].request.dest}", "answer x", dialect="compact")
     assert any(
         all(field in line for field in ("average_cost_usd", "cuisines", "name"))
         for line in shown.splitlines()

@@ -55,7 +55,7 @@ def test_a_penalty_takes_from_the_total_and_nothing_from_passing(my_rewards, lab
 def test_a_repeated_call_is_charged_whatever_the_dialect_does_with_it(my_rewards, lab, on_repeated):
     clean = resolve_reward("my_rewards:clean_calls", KNOWN)
     session = open_session(lab.trip, replace(dialect_named("planner_r1"), on_repeated=on_repeated))
-    rows = [ask(session, "search_restaurants", city=lab.trip.query.dest) for _ in range(2)]
+    rows = [ask(session, "search_restaurants", city=lab.trip.request.dest) for _ in range(2)]
     assert rows[0] and session.transcript.repeated_calls == 1
     assert rows[1] == (rows[0] if on_repeated == "answer" else [])
     assert clean(Episode(lab.trip, session.transcript, lab.final)).parts["repeats"] == -0.3

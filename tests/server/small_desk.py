@@ -10,7 +10,6 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from tripwright.agent.session import Session
 from tripwright.domains import domain_named
 from tripwright.domains.desk import (
     Desk,
@@ -23,6 +22,7 @@ from tripwright.domains.desk import (
     Understood,
 )
 from tripwright.domains.place import Place
+from tripwright.episode import Session
 from tripwright.server.agency import Agency, Planner
 from tripwright.server.trips import make_app
 from tripwright.tools.toolbox import Tools

@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 
 from tests.tokens.test_trained_is_sampled import PATHS
-from tripwright.agent.session import Session
 from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.queries.sample import make_queries
-from tripwright.episode import Episode
+from tripwright.domains.travelplanner.task import TripTask
+from tripwright.episode import Episode, open_session
 from tripwright.rewards.reward import RewardBreakdown
-from tripwright.tools.toolbox import ToolBox
 from tripwright.training.sft_data import ChatMasks, TrainingConversation
 from tripwright.transcript import StopReason, Transcript
 from tripwright.world.store import World
@@ -76,14 +75,13 @@ NANO = 21  # of `world`
 def played(talker: Any, chat: Any, world: World, **settings: Any) -> list[Transcript]:
     branching = settings.pop("branching", None)
     groups = [
-        [
-            Session(query, ToolBox(world, DIALECT.face), DIALECT, chat, id=f"{q}/{g}")
-            for g in range(4)
-        ]
+        [open_session(TripTask(f"{q}/{g}", query, world), DIALECT, chat) for g in range(4)]
         for q, query in enumerate(make_queries(world, 3, 3))
     ]
     policy = LocalPolicy(talker, chat, Sampling(1.0, dtype="float32", seed=2, **settings))
-    done = {session.id: session.transcript for session in policy.play_groups(groups, branching)}
+    done = {
+        session.task.id: session.transcript for session in policy.play_groups(groups, branching)
+    }
     return [done[id] for id in sorted(done, key=str)]
 
 
@@ -235,8 +233,7 @@ def test_without_truncation_a_full_context_is_the_end(talker, chat_of_short_turn
     query = next(make_queries(world, 1, 3))
     dialect = replace(DIALECT, on_overflow="end")
     sessions = [
-        Session(query, ToolBox(world, dialect.face), dialect, chat_of_short_turns, id=str(n))
-        for n in range(8)
+        open_session(TripTask(str(n), query, world), dialect, chat_of_short_turns) for n in range(8)
     ]
     policy = LocalPolicy(talker, chat_of_short_turns, Sampling(1.0, dtype="float32", seed=2))
     found = [session.transcript for session in policy.play(sessions)]

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from tripwright.agent.dialect import Dialect
-from tripwright.agent.session import Session
 from tripwright.domains import dialect_named, domain_named
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.query import Query
-from tripwright.tools.toolbox import ToolBox
+from tripwright.domains.travelplanner.task import TripTask
+from tripwright.episode import open_session
 from tripwright.training.trips import GeneratedTrips, expert_sessions
 from tripwright.transcript import StopReason, Transcript
 from tripwright.world.store import World
@@ -45,7 +45,10 @@ def queries(world: World) -> list[Query]:
 def sampled(
     model: Any, chat: Any, queries: list[Query], world: World, **sampling: Any
 ) -> list[Transcript]:
-    opened = [Session(query, ToolBox(world, DIALECT.face), DIALECT, chat) for query in queries]
+    opened = [
+        open_session(TripTask(str(n), query, world), DIALECT, chat)
+        for n, query in enumerate(queries)
+    ]
     return [
         session.transcript
         for session in LocalPolicy(model, chat, Sampling(**{"dtype": "float32", **sampling})).play(
@@ -153,14 +156,13 @@ def test_whatever_path_a_token_takes_its_log_probability_is_the_trainers(
             torch.nn.init.normal_(parameter, std=0.1)
     dialect = replace(DIALECT, system_prompt=f"{DIALECT.system_prompt} " * 6)
     groups = [
-        [
-            Session(query, ToolBox(world, dialect.face), dialect, caller, id=f"{q}/{g}")
-            for g in range(4)
-        ]
+        [open_session(TripTask(f"{q}/{g}", query, world), dialect, caller) for g in range(4)]
         for q, query in enumerate(queries[:4])
     ]
     policy = LocalPolicy(talker, caller, Sampling(1.0, dtype="float32", **settings))
-    found = {session.id: session.transcript for session in policy.play_groups(groups, branching)}
+    found = {
+        session.task.id: session.transcript for session in policy.play_groups(groups, branching)
+    }
     assert sorted(found) == sorted(f"{q}/{g}" for q in range(4) for g in range(4))
     assert policy.figures["copied_tokens"] > 0
     if branching:

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tripwright.agent.session import Session, Turn
 from tripwright.agent.turn import write_call
 from tripwright.domains import dialect_named, domain_named, face_named
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
 from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox
 from tripwright.domains.deeptravel.sandbox.store import SqliteStore
+from tripwright.domains.deeptravel.task import Errand
 from tripwright.domains.deeptravel.tools.answers import (
     RECORDS,
     FlightOffer,
@@ -30,6 +30,7 @@ from tripwright.domains.deeptravel.tools.answers import (
 )
 from tripwright.domains.deeptravel.tools.live_tools import LiveToolBox, LiveTools
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
+from tripwright.episode import Session, Turn, open_session
 from tripwright.errors import UserError
 from tripwright.tools.answer import ToolError, defused
 from tripwright.tools.faults import Faults, FaultyTools
@@ -140,7 +141,7 @@ def session(box: Tools, dialect: str = "deeptravel") -> Session:
     request = TravelRequest(
         query="Suzhou to Wuhan", origin="Suzhou", destination="Wuhan", depart_date="2026-06-26"
     )
-    return Session(request, box, dialect_named(dialect))
+    return open_session(Errand("e", request, box.call, "nano"), dialect_named(dialect), tools=box)
 
 
 def test_in_an_episode_a_fault_is_unscored_in_training_and_may_be_asked_again_in_serving():

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from tripwright.agent.session import Session, Turn
 from tripwright.domains import dialect_named, face_named
 from tripwright.domains.travelplanner.queries.sample import make_queries
+from tripwright.domains.travelplanner.task import TripTask
+from tripwright.episode import Turn, open_session
 from tripwright.errors import UserError
 from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.remote import RemoteToolBox
@@ -25,7 +26,8 @@ from tripwright.world.store import World
 
 WORLD = {"name": "scripted", "content_hash": "abc", "rows": {}}
 SCHEMAS = {"face": "compact", "faces": ["compact"], "schemas": face_named("compact").schemas()}
-REQUEST = next(make_queries(World.in_memory(build_tables("nano", 7)), 1, 1))
+NANO = World.in_memory(build_tables("nano", 7))
+TRIP = TripTask("q", next(make_queries(NANO, 1, 1)), NANO)
 Step = tuple[int, str, dict[str, str]]  # status, body, headers
 ANSWER: Step = (200, '{"text": "fine", "error": false}', {"x-world-hash": "abc"})
 FAILING: Step = (503, '{"detail": "busy"}', {})
@@ -211,7 +213,7 @@ def test_a_wrong_setting_is_one_line_at_once(url, settings, waits):
 
 
 def test_an_episode_whose_server_dies_is_unscored(script, box):
-    session = Session(REQUEST, box, dialect_named("compact"))
+    session = open_session(TRIP, dialect_named("compact"), tools=box)
     turn = '<tool_call>{"name": "calculator", "arguments": {"expression": "%d"}}</tool_call>'
     session.take(Turn(turn % 1))
     assert session.transcript.segments[-1].text == "fine" and not session.done

@@ -36,7 +36,7 @@ def played(every_turn: bool, old: str = "", new: str = "") -> Episode:
     task = DEEPTRAVEL.task("e", request, world)
     dialect = dialect_named("deeptravel_cards_compact")
     session = expert_session(DEEPTRAVEL, request, world, dialect, None)
-    session.key = DEEPTRAVEL.judge.ungated["turns"](task) if every_turn else task
+    session.task = DEEPTRAVEL.judge.ungated["turns"](task) if every_turn else task
     answer = session.transcript.answer
     assert answer is not None and old in answer
     session.transcript.answer = answer.replace(old, new) if old else answer

@@ -55,11 +55,11 @@ def test_errands_are_numbered_as_trips_are(tmp_path):
     """Any can be asked for, and asking for others does not change it."""
     first, second = trips_of(errands(tmp_path), RL), trips_of(errands(tmp_path), RL)
     jobs = [next(first) for _ in range(8)]
-    assert all(isinstance(job, Errand) and isinstance(job.query, TravelRequest) for job in jobs)
-    assert second.at(7).query == jobs[7].query and second.at(3).query == jobs[3].query
-    assert len({job.query.query for job in jobs}) == 8
+    assert all(isinstance(job, Errand) and isinstance(job.request, TravelRequest) for job in jobs)
+    assert second.at(7).request == jobs[7].request and second.at(3).request == jobs[3].request
+    assert len({job.request.query for job in jobs}) == 8
     # another range of worlds
-    assert trips_of(errands(tmp_path), COLD_START).at(3).query != jobs[3].query
+    assert trips_of(errands(tmp_path), COLD_START).at(3).request != jobs[3].request
     assert isinstance(trips_of(load_recipe(tmp_path / "recipe.toml"), RL).at(0), Errand)
 
 
@@ -110,7 +110,7 @@ def test_a_cold_start_keeps_what_the_verifiers_pass(tmp_path, chat):
 def test_an_expert_that_fails_the_verifier_is_passed_over(tmp_path):
     job = trips_of(errands(tmp_path), RL).at(0)
     world = GeneratedTrips(DEEPTRAVEL, ("nano",), 200_000, 16).at(0)[1]
-    session = expert_session(DEEPTRAVEL, job.query, world, dialect_named(COMPACT), None)
+    session = expert_session(DEEPTRAVEL, job.request, world, dialect_named(COMPACT), None)
     assert DEEPTRAVEL.expert.keeps(session)
     answer = session.transcript.answer
     session.transcript.answer = answer.replace('"call":1', '"call":9')

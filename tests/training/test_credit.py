@@ -6,15 +6,13 @@ from typing import Any
 
 import pytest
 
-from tripwright.agent.session import Session
 from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.credit import places_of
 from tripwright.domains.travelplanner.expert import ExpertPolicy
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.rewards import SUM
 from tripwright.domains.travelplanner.task import TripTask
-from tripwright.episode import close_session, open_session
-from tripwright.policies.base import say
+from tripwright.episode import Session, close_session, open_session
 from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
@@ -47,7 +45,7 @@ def played(task: TripTask, chat: Any) -> Any:
                     days = json.loads(expert.transcript.answer)
                     change(days)
                     text = f"<answer>{json.dumps(days, separators=(',', ':'))}</answer>"
-                say(session, text)
+                session.say(text)
         return close_session(session, "strict")
 
     return play
@@ -134,5 +132,5 @@ def test_unscored_members_are_left_out(played, chat):
 
 def test_an_answer_that_is_no_json_has_no_places(task, chat):
     session = open_session(task, dialect_named("compact"), chat)
-    say(session, "<answer>Stay home.</answer>")
+    session.say("<answer>Stay home.</answer>")
     assert places_of(session.transcript) == [[], [], []]

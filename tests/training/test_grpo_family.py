@@ -11,7 +11,7 @@ from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner import domain as travelplanner
 from tripwright.domains.travelplanner.rewards import SUM
 from tripwright.rewards.curriculum import Curriculum
-from tripwright.transcript import StopReason
+from tripwright.transcript import OVERLONG, StopReason
 
 torch = pytest.importorskip("torch")
 
@@ -23,7 +23,6 @@ from tripwright.training.optim import OptimizerSettings
 from tripwright.training.replay import ReplaySettings
 from tripwright.training.rollout_worker import RolloutWorker
 from tripwright.training.rollouts import Rollout
-from tripwright.transcript import OVERLONG
 
 ADAMW = OptimizerSettings(name="adamw", adamw_learning_rate=1e-3, weight_decay=0.01, grad_clip=0.5)
 SETTINGS = GrpoSettings(

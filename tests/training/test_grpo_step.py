@@ -10,6 +10,7 @@ import pytest
 
 from tripwright.domains import dialect_named
 from tripwright.rewards.reward import RewardBreakdown
+from tripwright.transcript import Transcript
 
 torch = pytest.importorskip("torch")
 
@@ -211,16 +212,18 @@ def test_one_step_computed_by_hand(make):
     contributes −2 · 0.9 · ∇log p, and each counts one half."""
     trainer = make(replace(SETTINGS, optimizer=replace(ADAMW, grad_clip=1e9)))
     r = make.rollout(trainer, 7, 2.0, turns=1)
-    t = r.episode.transcript
-    t.segments[1].token_ids, t.segments[1].loss_mask = t.segments[1].token_ids[:2], [1, 1]
+    opening, turn = r.episode.transcript.segments
+    turn = replace(turn, token_ids=turn.token_ids[:2], loss_mask=[1, 1])
+    t = Transcript([opening, turn])
     model = copy.deepcopy(trainer.model)
     logprobs = model(torch.tensor([t.token_ids])).logits[0].log_softmax(-1)
     n = len(t.token_ids)
     said = [logprobs[i - 1, t.token_ids[i]] for i in (n - 2, n - 1)]
-    t.segments[1].logprobs = [
+    turn.logprobs = [
         float(p.detach()) - math.log(ratio) for p, ratio in zip(said, (1.5, 0.9), strict=True)
     ]
-    figures = trainer.update([r])
+    episode = replace(r.episode, transcript=Transcript([opening, turn]))
+    figures = trainer.update([replace(r, episode=episode)])
     (-2.0 * 0.9 * said[1] / 2).backward()
     by_hand = torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None]).norm()
     assert figures["grad_norm"] == pytest.approx(float(by_hand), rel=1e-4)

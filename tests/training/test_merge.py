@@ -49,7 +49,7 @@ def test_merged_and_not_merged_agree(run, caller, lab, tmp_path, capsys):
         policy = LocalPolicy(model, caller, Sampling(dtype="float32"))
         dialect = dialect_named("compact")
         sessions = [open_session(lab.trip.renamed(f"{n}"), dialect, caller) for n in range(3)]
-        played = {session.id: session.transcript for session in policy.play(sessions)}
+        played = {session.task.id: session.transcript for session in policy.play(sessions)}
         episodes.append({name: transcript.token_ids for name, transcript in played.items()})
     torch.testing.assert_close(logits[0], logits[1], atol=1e-5, rtol=1e-5)
     assert episodes[0] == episodes[1] and episodes[0] != episodes[2]

@@ -29,7 +29,7 @@ from tripwright.world.store import World, write_world
 
 def told(stream: Any, count: int) -> list[tuple[str, str, str]]:
     return [
-        (task.id, task.query.query, task.world.name) for task in itertools.islice(stream, count)
+        (task.id, task.request.query, task.world.name) for task in itertools.islice(stream, count)
     ]
 
 
@@ -80,7 +80,7 @@ def test_a_trip_can_be_asked_for_again_and_moves_nothing(recipe):
     seen = told(trips, 8)
     for number in (7, 0, 4):
         task = again.at(number)
-        assert (task.id, task.query.query, task.world.name) == seen[number]
+        assert (task.id, task.request.query, task.world.name) == seen[number]
     assert told(again, 8) == seen
 
 

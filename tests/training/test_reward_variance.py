@@ -4,6 +4,7 @@ more than sparse ones."""
 import itertools
 from fractions import Fraction
 from statistics import variance
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,7 +16,11 @@ from tripwright.domains.travelplanner.expert import ExpertPolicy
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.rewards import MACRO, SUCCESS, SUM
 from tripwright.domains.travelplanner.rules.evaluate import judge
-from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES, PlanVerdict
+from tripwright.domains.travelplanner.rules.facts import (
+    COMMONSENSE_NAMES,
+    HARD_NAMES,
+    plan_verdict,
+)
 from tripwright.domains.travelplanner.task import TripTask
 from tripwright.episode import Episode, play
 from tripwright.rewards.reward import Reward
@@ -33,10 +38,8 @@ FACTS = {
 }
 
 
-def judged(
-    verdict: PlanVerdict, asked: tuple[str, ...] = HARD_NAMES, problem: str | None = None
-) -> Episode:
-    return Episode(None, None, verdict.in_groups(asked, problem))
+def judged(*facts: Any, asked: tuple[str, ...] = HARD_NAMES, **more: Any) -> Episode:
+    return Episode(None, None, plan_verdict("strict", asked, *facts, **more))
 
 
 def test_lemma_1_a_valid_plan_is_worth_exactly_5_3_1_and_nothing_else_reaches_it():
@@ -65,9 +68,8 @@ def test_lemma_1_a_valid_plan_is_worth_exactly_5_3_1_and_nothing_else_reaches_it
             valid = sound and all(
                 fact.state in (State.PASSED, State.NOT_APPLICABLE) for fact in hard.values()
             )
-            episode = judged(
-                PlanVerdict("strict", True, facts, hard, None, None, valid), asked_hard
-            )
+            episode = judged(facts, hard, asked=asked_hard)
+            assert episode.passed is valid
             seen[valid] += 1
             for reward, worth in WORTH.items():
                 total = reward(episode).total
@@ -79,20 +81,15 @@ def test_lemma_1_a_valid_plan_is_worth_exactly_5_3_1_and_nothing_else_reaches_it
 def test_lemma_1_holds_for_plans_that_were_not_judged_to_the_end(reward):
     passed = {name: FACTS[name, State.PASSED] for name in COMMONSENSE_NAMES}
     hard = {name: FACTS[name, State.PASSED] for name in HARD_NAMES}
-    valid = PlanVerdict("strict", True, passed, hard, None, None, True)
-    assert reward(judged(valid)).total == WORTH[reward]
+    assert reward(judged(passed, hard)).total == WORTH[reward]
     # the schema is broken, whatever else is right
-    assert reward(judged(valid, problem="no plan")).total == 0
-    assert reward(judged(PlanVerdict.undelivered("strict"))).total == 0
-    assert (
-        reward(judged(PlanVerdict("official", True, None, None, None, "KeyError", False))).total
-        == 0
-    )
-    gated = reward(judged(PlanVerdict("official", True, passed, None, None, None, False)))
+    assert reward(judged(passed, hard, problem="no plan")).total == 0
+    assert reward(judged(delivered=False)).total == 0
+    assert reward(judged(error="KeyError")).total == 0
+    gated = reward(judged(passed))
     assert gated.total < WORTH[reward] and gated.parts["hard_micro"] == 0
     # in the hard constraints, after the others passed
-    crashed = PlanVerdict("official", True, passed, None, None, "TypeError", False)
-    assert reward(judged(crashed)).total == 0
+    assert reward(judged(passed, error="TypeError")).total == 0
 
 
 @pytest.fixture(scope="module")
@@ -114,8 +111,9 @@ def rollouts() -> list[list[Episode]]:
 def judged_by(episode: Episode, rules: str) -> Episode:
     """The same episode under another set of rules."""
     task = episode.task
-    asked, problem = episode.asked["hard"], episode.verdict.group("format").facts["schema"].message
-    return judged(judge(task.query, episode.more["plan"], task.world, rules), asked, problem)
+    problem = episode.verdict.schema_problem
+    verdict = judge(task.request, episode.more["plan"], task.world, rules, problem)
+    return Episode(None, None, verdict)
 
 
 def test_lemma_1_holds_for_judged_plans(rollouts):

@@ -50,13 +50,16 @@ def with_ids(chat: Any) -> list[Transcript]:
 @pytest.fixture(scope="module")
 def texts(with_ids: list[Transcript]) -> list[Transcript]:
     """The same, as of an endpoint."""
-    found = [
-        Transcript.from_json(json.loads(json.dumps(transcript.to_json())))
+    return [
+        replace(
+            transcript,
+            segments=[
+                replace(segment, token_ids=[], loss_mask=[], logprobs=[])
+                for segment in transcript.segments
+            ],
+        )
         for transcript in with_ids
     ]
-    for segment in (segment for transcript in found for segment in transcript.segments):
-        segment.token_ids, segment.loss_mask, segment.logprobs = [], [], []
-    return found
 
 
 @pytest.fixture

@@ -315,7 +315,7 @@ class TokenWords:
         except Exception:  # the library raises no narrower one for a file that it cannot read
             return None
 
-    def of(self, token_ids: list[int], text: str) -> list[str] | None:
+    def of(self, token_ids: Sequence[int], text: str) -> list[str] | None:
         """One word per token; a character that several tokens make stands at the last of them. None
         where the words do not make `text` (special tokens and blanks around it aside): words of
         another tokenizer are not shown."""

@@ -16,8 +16,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tripwright.transcript import call_key
-
 LONGEST_CALL = 4000  # characters; nothing the tools take is near it
 # [ and {, which bounds the nesting: far below what overflows whatever walks the arguments later
 MOST_BRACKETS = 100
@@ -49,10 +47,6 @@ class Call:
     name: str
     arguments: dict[str, Any]
     alone: bool = True
-
-    @property
-    def key(self) -> str:
-        return call_key(self.name, self.arguments)
 
 
 @dataclass(frozen=True)

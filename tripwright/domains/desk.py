@@ -15,8 +15,8 @@ from difflib import get_close_matches
 from typing import Any, Literal
 
 from tripwright.domains.place import Place
+from tripwright.episode import Policy
 from tripwright.errors import UserError
-from tripwright.policies.base import Policy
 
 Json = Mapping[str, Any]
 FieldKind = Literal["place", "date", "count", "money", "choice", "choices", "time", "text", "texts"]

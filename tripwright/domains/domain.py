@@ -17,14 +17,12 @@ from typing import Any, NamedTuple, NotRequired, Protocol, TypedDict
 from pydantic import ValidationError
 
 from tripwright.agent.dialect import Dialect
-from tripwright.agent.session import Session
 from tripwright.domains.desk import Desk
 from tripwright.domains.judging import Judge
 from tripwright.domains.place import Place, PlaceOptions, open_world
-from tripwright.episode import Task
+from tripwright.episode import Policy, Session, Task
 from tripwright.errors import UserError, first_problem
 from tripwright.files import json_lines
-from tripwright.policies.base import Policy
 from tripwright.rewards.reward import Reward
 from tripwright.rewards.spec import dense, success
 from tripwright.tools.face import Face

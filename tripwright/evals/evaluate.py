@@ -38,13 +38,12 @@ from tripwright.domains import (
 from tripwright.domains.domain import Domain, Player, Solved
 from tripwright.domains.judging import JudgingSettings
 from tripwright.domains.place import Place, PlaceOptions
-from tripwright.episode import Episode, Task
+from tripwright.episode import Episode, Policy, Task
 from tripwright.errors import UserError, first_problem
 from tripwright.evals.run import Spending, run
 from tripwright.evals.run_card import entry_of, model_fingerprint, run_card
 from tripwright.llm.client import ChatEndpoint
 from tripwright.llm.endpoint import shown_url
-from tripwright.policies.base import Policy
 from tripwright.policies.endpoint import EndpointPolicy
 from tripwright.policies.person import PersonPolicy
 from tripwright.policies.settings import (
@@ -237,7 +236,7 @@ def judge(
         if not isinstance(answer, str | Transcript):
             if domain.plans is None:
                 raise UserError(f"An answer to {domain.title} is a text or a transcript.")
-            return domain.plans.judge(task.query, answer, place.source, judged_by)
+            return domain.plans.judge(task.request, answer, place.source, judged_by)
         if isinstance(answer, str):
             answer = Transcript(stop_reason=StopReason.ANSWER, answer=answer)
         verdict = task.judged(answer, spoken.plan_format, judged_by).verdict

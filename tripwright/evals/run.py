@@ -22,14 +22,14 @@ from typing import Any, cast
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
-from tripwright.episode import Episode, Task, play
+from tripwright.episode import Episode, Policy, Task, play
 from tripwright.errors import UserError, counted
 from tripwright.evals.outcome import Outcome
 from tripwright.evals.run_card import settle_card
 from tripwright.evals.scoreboard import score_records
 from tripwright.files import Journal, write_atomically
 from tripwright.llm.paid_calls import PaidCalls, Prices
-from tripwright.policies.base import KeepsCalls, Policy
+from tripwright.policies.base import KeepsCalls
 from tripwright.policies.endpoint import count
 from tripwright.progress import StatusLine
 from tripwright.runs import (

@@ -22,7 +22,7 @@ from typing import Annotated, Literal
 
 from annotated_types import Ge
 
-from tripwright.agent.session import Session
+from tripwright.episode import Session
 
 Signal = Literal["entropy", "surprisal"]
 

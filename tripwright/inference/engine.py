@@ -26,10 +26,10 @@ from typing import Generic, Protocol, TypeVar
 import torch
 
 from tripwright.agent.chat import ChatFormat
-from tripwright.agent.session import Session, Turn
+from tripwright.episode import Session, Turn
 from tripwright.errors import UserError
 from tripwright.inference.decoder import CHUNK, Cache, CacheView, Decoder, round_up
-from tripwright.inference.sampling import SampledTokens, Sampling, choose, numbers_of
+from tripwright.inference.sampling import SampledTokens, Sampling, choose
 
 Row = TypeVar("Row")
 
@@ -133,7 +133,6 @@ class InferenceEngine:
         # of every slot: the ids whose keys and values lie in the cache
         self.stored: list[list[int]] = []
         self.cache: Cache | None = None
-        self.admitted = 0
 
     def play(self, source: SessionSource) -> Iterator[Session]:
         self.turns = TurnThreads[BatchRow](self.sampling.tool_threads)
@@ -161,7 +160,6 @@ class InferenceEngine:
                 self._close_gaps()
                 return
             numbers = self.numbers(session)
-            self.admitted += 1
             if not session.done and session.turn_budget < 1:
                 session.overflow()
             if session.done:
@@ -177,8 +175,9 @@ class InferenceEngine:
             self.rows[slot] = BatchRow(session, slot, numbers, opening, list(opening), start)
 
     def numbers(self, session: Session) -> random.Random:
-        """What it samples with."""
-        return numbers_of(session, self.sampling.seed, self.admitted)
+        """The episode's own, which it samples with."""
+        # of text: seeded by its digest, equal in every process
+        return random.Random(f"{self.sampling.seed} id {session.task.id}")
 
     def _make_room(self, session: Session) -> None:
         positions = session.dialect.context_tokens

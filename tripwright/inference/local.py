@@ -17,7 +17,7 @@ from typing import Any
 import torch
 
 from tripwright.agent.chat import ChatFormat, load_tokenizer
-from tripwright.agent.session import Session
+from tripwright.episode import Session
 from tripwright.errors import UserError
 from tripwright.files import is_no_model
 from tripwright.inference.branching import Branching, Plain, Trees

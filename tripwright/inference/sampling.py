@@ -8,14 +8,12 @@ rounding: in another batch shape the last bits of a probability may differ).
 
 from __future__ import annotations
 
-import random
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from tripwright.agent.session import Session
 from tripwright.errors import UserError
 from tripwright.inference.models import AUTO
 
@@ -69,13 +67,6 @@ class Sampling:
                 f"On-policy training samples from the whole distribution: found {values}; expected"
                 " temperature above 0, no others."
             )
-
-
-def numbers_of(session: Session, seed: int, order: int) -> random.Random:
-    """The episode's own random numbers; a session without an id is known by its place in the order
-    of admission."""
-    name = f"order {order}" if session.id is None else f"id {session.id}"
-    return random.Random(f"{seed} {name}")  # of text: seeded by its digest, equal in every process
 
 
 class SampledTokens(NamedTuple):

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, cast
 
 import torch
 
-from tripwright.agent.session import Session, Turn
+from tripwright.episode import Session, Turn
 from tripwright.errors import UserError
 from tripwright.inference.branching import Plain
 from tripwright.inference.decoder import Decoder
@@ -35,7 +35,7 @@ _OF_AN_EPISODE = re.compile(r"(-?\d+ id .+) @(\d+)$", re.DOTALL)  # as `turn_nam
 
 def turn_name(seed: int, episode: str | None, said: int) -> str:
     """Of a request for an episode's next turn, after `said` tokens of its own: it goes on with the
-    episode's random numbers (`sampling.numbers_of`) where these left off."""
+    episode's random numbers (`InferenceEngine.numbers`) where these left off."""
     return f"{seed} id {episode} @{said}"
 
 
@@ -58,7 +58,7 @@ class ServedRequest:
     def __init__(
         self, name: str, prompt: list[int], max_tokens: int, likeness: Likeness, seed: int | None
     ):
-        self.id, self.context, self.turn_budget, self.likeness = name, prompt, max_tokens, likeness
+        self.context, self.turn_budget, self.likeness = prompt, max_tokens, likeness
         self.dialect = SimpleNamespace(name="request", context_tokens=len(prompt) + max_tokens)
         self.done = False
         self.result = Future[Turn]()

@@ -1,5 +1,5 @@
-"""What every policy offers: it plays sessions to their end, in whatever order and parallelism suits
-it."""
+"""Policies that are programs, and what programs and people need to play: how they ask and say, and
+the journal that keeps turns which were paid for."""
 
 from __future__ import annotations
 
@@ -7,23 +7,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from tripwright.agent.session import Session, Turn
-from tripwright.agent.turn import with_thought, write_call
+from tripwright.agent.turn import write_call
+from tripwright.episode import Session
 from tripwright.errors import UserError
 from tripwright.llm.paid_calls import PaidCalls
 from tripwright.tools.faults import FaultyTools
 from tripwright.tools.toolbox import ToolBox
 from tripwright.world.store import World
-
-
-class Policy(Protocol):
-    @property
-    def name(self) -> str: ...
-
-    def play(self, sessions: Iterable[Session]) -> Iterator[Session]:
-        """Yields each session when it is done. Draws from `sessions` as it goes, so that the
-        iterable may be long and lazy."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -75,16 +65,7 @@ def ask(session: Session, tool: str, **arguments: Any) -> list[dict[str, Any]]:
     if session.done:
         return []
     before = len(session.transcript.calls)
-    say(session, write_call(tool, arguments))
+    session.say(write_call(tool, arguments))
     # none where the turn was refused
     rows = next((call.rows for call in session.transcript.calls[before:]), None)
     return rows.records() if rows is not None else []
-
-
-def say(session: Session, text: str) -> None:
-    """Takes a turn written as text: encoded once, here, where the session has a tokenizer. Programs
-    and people think aloud where they want to: where the dialect asks for a thought, none is an
-    empty one."""
-    text = with_thought(text, session.dialect.turns)
-    ids = session.chat.said(text) if session.chat else []
-    session.take(Turn(text, ids))

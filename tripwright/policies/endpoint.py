@@ -19,8 +19,8 @@ from functools import partial
 from typing import Any, Literal
 
 from tripwright.agent.chat import TokenCounter
-from tripwright.agent.session import Session, Turn
 from tripwright.agent.turn import TurnFormat, with_thought, write_call
+from tripwright.episode import Session, Turn
 from tripwright.llm.client import ChatEndpoint, Completion, Fault, RequestedCall
 from tripwright.llm.endpoint import Breaker, allow_open_files, map_unordered
 from tripwright.llm.paid_calls import CallKey, PaidCalls, counted
@@ -101,8 +101,8 @@ class EndpointPolicy:
         sent = messages(session.transcript, how, schemas, session.context_from)
         offered = schemas if how == "native" else None
         request = (
-            CallKey.of(session.id, session.transcript.turns, sent, offered)
-            if self._calls and session.id is not None
+            CallKey.of(session.task.id, session.transcript.turns, sent, offered)
+            if self._calls
             else None
         )
         if self._calls and request and (stored_outcome := self._calls.find(request)):

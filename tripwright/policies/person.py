@@ -14,11 +14,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from tripwright.agent.session import Session
 from tripwright.agent.turn import write_call
+from tripwright.episode import Session
 from tripwright.llm.client import Completion
 from tripwright.llm.paid_calls import CallKey, PaidCalls
-from tripwright.policies.base import say
 
 LONGEST_CELL = 48  # characters of a value in a table
 Schemas = Sequence[dict[str, Any]]
@@ -135,7 +134,9 @@ class PersonPolicy:
     def play(self, sessions: Iterable[Session]) -> Iterator[Session]:
         """Raises KeyboardInterrupt where the person quits."""
         for number, session in enumerate(sessions, start=1):
-            self._write(f"\nTrip {number}: {session.query.query}\n('help' lists what you can type)")
+            self._write(
+                f"\nTrip {number}: {session.task.request.query}\n('help' lists what you can type)"
+            )
             while not session.done:
                 self._take_turn(session)
             self._write(f"This trip is over: {session.transcript.stop_reason}.")
@@ -146,12 +147,12 @@ class PersonPolicy:
         conversation = [
             {"role": segment.role, "content": segment.text} for segment in transcript.segments
         ]
-        request = CallKey.of(session.id or "", transcript.turns, conversation)
+        request = CallKey.of(session.task.id, transcript.turns, conversation)
         completion = self._calls.find(request) if self._calls else None
         text = completion.text if completion else self._turn(session)
         if self._calls and not completion:
             self._calls.keep(request, Completion(text, (), "stop", {}))
-        say(session, text)
+        session.say(text)
         if transcript.segments[-1].role != "assistant":
             self._write(readable(session))
 
@@ -179,7 +180,7 @@ class PersonPolicy:
         told = {
             "help": lambda: HELP,
             "tools": lambda: tool_list(schemas),
-            "request": lambda: session.query.query,
+            "request": lambda: session.task.request.query,
             "prompt": lambda: session.dialect.prompt(schemas),
         }.get(word)
         if told is not None:

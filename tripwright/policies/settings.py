@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from tripwright.agent.chat import ChatFormat
+from tripwright.episode import Policy
 from tripwright.errors import UserError
 from tripwright.llm.paid_calls import Prices, prices_of
-from tripwright.policies.base import Policy
 
 
 @dataclass(frozen=True)

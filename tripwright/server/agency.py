@@ -43,11 +43,10 @@ from tripwright.domains.desk import (
 )
 from tripwright.domains.domain import Domain
 from tripwright.domains.place import Place, PlaceOptions
-from tripwright.episode import Episode, closed, open_session
+from tripwright.episode import Episode, Policy, closed, open_session
 from tripwright.errors import NotJson, UserError, read_json
 from tripwright.evals.evaluate import choose_policy
 from tripwright.llm.client import ChatEndpoint, Completion
-from tripwright.policies.base import Policy
 from tripwright.policies.settings import PolicySettings
 from tripwright.server.serving import say, say_traceback
 from tripwright.server.store import TripStore

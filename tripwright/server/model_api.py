@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from tripwright.agent.session import Turn
+from tripwright.episode import Turn
 from tripwright.errors import UserError
 from tripwright.server.serving import within
 

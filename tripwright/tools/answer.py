@@ -60,6 +60,13 @@ def defused(text: str) -> str:
 
 
 TEXT = Rows("text")
+UNAVAILABLE = "unavailable"
+
+
+def unanswered(fault: str | None) -> bool:
+    """Whether what an answer notes (a live tool's goes on with details) kept the question from its
+    answer: the same one may be asked again."""
+    return fault is not None and fault.startswith(UNAVAILABLE)
 
 
 @dataclass(slots=True)  # not frozen, which would take longer than many a look-up

@@ -192,6 +192,8 @@ class Face:
     words: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     sentences: Mapping[str, Sentences] = field(default_factory=dict)
     core: type[Core] = Core
+    # type of a result → how it is written where that is not by `write`
+    own_texts: Mapping[type, Callable[[Any], Pieces]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.names is None:
@@ -216,7 +218,8 @@ class Face:
         )
 
     def answer_whole(self, result: ToolResult) -> ToolAnswer:
-        pieces = self.write(self, result)
+        own_text = self.own_texts.get(type(result))
+        pieces = self.write(self, result) if own_text is None else own_text(result)
         return ToolAnswer(
             pieces.text,
             isinstance(result, Refusal),

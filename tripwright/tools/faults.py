@@ -15,17 +15,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from tripwright.errors import UserError
-from tripwright.tools.answer import ToolAnswer
+from tripwright.tools.answer import UNAVAILABLE, ToolAnswer
 from tripwright.tools.face import Face
 from tripwright.tools.toolbox import Tools
-
-UNAVAILABLE = "unavailable"
-
-
-def unanswered(fault: str | None) -> bool:
-    """Whether what an answer notes (a live tool's goes on with details) kept the question from its
-    answer: the same one may be asked again."""
-    return fault is not None and fault.startswith(UNAVAILABLE)
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ from typing import Any
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.domains.place import same_place
-from tripwright.episode import Task
+from tripwright.episode import Policy, Task
 from tripwright.errors import UserError
 from tripwright.evals.comparison import compare_folders
 from tripwright.evals.report import write_report
@@ -49,7 +49,6 @@ from tripwright.files import json_object, write_atomically
 from tripwright.inference.local import LocalPolicy, load_model
 from tripwright.inference.models import device_named, precision_named
 from tripwright.inference.sampling import Sampling
-from tripwright.policies.base import Policy
 from tripwright.policies.settings import GREEDY, Decoding
 from tripwright.rewards.spec import terms
 from tripwright.runs import (
@@ -119,7 +118,7 @@ class HeldOut:
         folder.mkdir(parents=True, exist_ok=True)
         write_atomically(path, json.dumps(now, indent=2))
         lines = (
-            json.dumps({"id": task.id, "world": task.where, **task.query.record()}) + "\n"
+            json.dumps({"id": task.id, "world": task.where, **task.request.record()}) + "\n"
             for task in self.tasks
         )
         write_atomically(folder / "queries.jsonl", "".join(lines))

@@ -68,7 +68,7 @@ def describe(groups: Sequence[RolloutGroup]) -> dict[str, Any]:
     responses = [t.response_tokens for t in transcripts]
     stops = Counter(str(t.stop_reason) for t in transcripts)
     tokens = sum(len(t.token_ids) for t in transcripts)
-    agent_tokens = sum(sum(t.loss_mask) for t in transcripts)
+    agent_tokens = sum(t.agent_tokens for t in transcripts)
     passed = [[e.passed for e in group.episodes] for group in groups if group.scored]
     return {
         **counts,
@@ -384,7 +384,7 @@ class Meter:
         rolled = rollout_flops(
             self.shape,
             [span for group in groups for span in spans(group)],
-            sum(sum(t.loss_mask) for t in transcripts),
+            sum(t.agent_tokens for t in transcripts),
         )
         self.update_total += updated
         self.rollout_total += rolled

@@ -46,7 +46,7 @@ class ReplayBuffer:
         for group in groups:
             if group.solved or not (group.scored or group.replayed):
                 continue
-            request = f"{group.task.where}: {group.task.query.query}"
+            request = f"{group.task.where}: {group.task.request.query}"
             self._failed = [entry for entry in self._failed if entry[1] != request] + [
                 (group.number, request)
             ]

@@ -29,8 +29,7 @@ from safetensors.torch import save_file
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
-from tripwright.agent.session import Session, Turn
-from tripwright.episode import Task, closed, open_session
+from tripwright.episode import Session, Task, Turn, closed, open_session
 from tripwright.errors import UserError
 from tripwright.files import whole_folder
 from tripwright.inference.branching import Branching
@@ -157,8 +156,8 @@ class ServedPolicy:
     def _request(
         self, session: Session, prompt: list[int], max_tokens: int, said: int
     ) -> TokenRequest:
-        sampled = sum(session.transcript.loss_mask) + said
-        name = turn_name(self.seed, session.id, sampled)
+        sampled = session.transcript.agent_tokens + said
+        name = turn_name(self.seed, session.task.id, sampled)
         seed = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=4).digest()) >> 1
         temperature = self.settings.temperature
         return TokenRequest(name, prompt, max_tokens, self.chat.stop_id, temperature, seed)

@@ -122,7 +122,7 @@ class Rollout:
     @property
     def tokens(self) -> int:
         """Of the agent's own."""
-        return sum(self.episode.transcript.loss_mask)
+        return self.episode.transcript.agent_tokens
 
     @property
     def teaches(self) -> bool:

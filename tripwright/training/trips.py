@@ -17,11 +17,10 @@ from typing import Any, NamedTuple
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
-from tripwright.agent.session import Session
 from tripwright.domains import domain_of
 from tripwright.domains.domain import Domain
 from tripwright.domains.judging import Judged, unchanged
-from tripwright.episode import Task, open_session
+from tripwright.episode import Session, Task, open_session
 from tripwright.errors import UserError
 from tripwright.transcript import Transcript
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from tripwright.agent.session import Session
 from tripwright.domains import dialect_named, face_named
 from tripwright.domains.deeptravel.cards import Cards, read_cards, write_page
 from tripwright.domains.deeptravel.expert import ErrandExpert
@@ -17,6 +16,7 @@ from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests import intents
 from tripwright.domains.deeptravel.requests.intents import TripSurvey
 from tripwright.domains.deeptravel.requests.make import RequestScope, make_requests
+from tripwright.domains.deeptravel.task import Errand
 from tripwright.domains.deeptravel.tools.answers import (
     FlightOffer,
     HotelOffer,
@@ -28,6 +28,7 @@ from tripwright.domains.deeptravel.tools.live_tools import LiveToolBox
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.domains.travelplanner.query import Query
+from tripwright.episode import open_session
 from tripwright.errors import UserError
 from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.face import letters
@@ -59,7 +60,8 @@ def requests(provider: WorldProvider) -> list[TravelRequest]:
 
 def played(source: Any, request: Any, dialect: str, **settings: Any) -> Transcript:
     spoken = dialect_named(dialect)
-    session = Session(request, LiveToolBox(source, spoken.face, **settings), spoken)
+    tools = LiveToolBox(source, spoken.face, **settings)
+    session = open_session(Errand("e", request, source, "nano"), spoken, tools=tools)
     assert next(ErrandExpert().play([session])) is session
     return session.transcript
 
@@ -258,10 +260,10 @@ def test_a_call_that_was_not_answered_is_made_once_more(provider, requests):
     request = next(
         one for one in requests if intents.shape_of(one) == "one_way" and not one.constrained
     )
-    session = Session(
-        request,
-        Flaky(LiveToolBox(provider, face_named("deeptravel"))),
+    session = open_session(
+        Errand("e", request, provider, "nano"),
         dialect_named("deeptravel_cards"),
+        tools=Flaky(LiveToolBox(provider, face_named("deeptravel"))),
     )
     next(ErrandExpert().play([session]))
     asked = [(call.name, call.fault) for call in session.transcript.calls]
@@ -285,7 +287,9 @@ def test_another_request_or_face_is_refused(provider, requests):
     tools = LiveToolBox(provider, face_named("deeptravel"))
     tools.face = face_named("compact")
     with pytest.raises(UserError, match="found 'compact'"):
-        list(ErrandExpert().play([Session(requests[0], tools, dialect_named("deeptravel"))]))
+        errand = Errand("e", requests[0], provider, "nano")
+        session = open_session(errand, dialect_named("deeptravel"), tools=tools)
+        list(ErrandExpert().play([session]))
 
 
 # ---- reading answers

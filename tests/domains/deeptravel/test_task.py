@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from tripwright.agent.session import Session
 from tripwright.domains import dialect_named
 from tripwright.domains.deeptravel.expert import ErrandExpert
 from tripwright.domains.deeptravel.request import TravelRequest
@@ -25,9 +24,8 @@ from tripwright.domains.deeptravel.verifiers.findings import (
 )
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
-from tripwright.episode import Episode, close_session, open_session
+from tripwright.episode import Episode, Session, close_session, open_session
 from tripwright.evals.scoreboard import score_records
-from tripwright.policies.base import say
 from tripwright.transcript import StopReason, Transcript
 from tripwright.verdict import State, Verdict
 from tripwright.world.generator import build_tables
@@ -157,7 +155,7 @@ def test_rules_leave_prose_unscored_and_say_so(provider, requests):
 
 def test_an_answer_without_any_call_rests_on_nothing(provider, requests):
     session = open_session(Errand("e", requests[0], provider, "nano"), DIALECT)
-    say(session, "<answer>Just go.</answer>")
+    session.say("<answer>Just go.</answer>")
     episode = close_session(session)
     assert episode.asked["turns"] == (NO_CALL,)
     assert episode.verdict is not None and not episode.verdict.final
@@ -213,7 +211,7 @@ def test_a_vendor_that_fails(on_fault, stop, requests):
     session = open_session(Errand("e", requests[0], Down(), "down", on_fault=on_fault), DIALECT)
     call = {"depart_city_name": "A", "arrival_city_name": "B", "depart_date": "2022-03-01"}
     said = json.dumps({"name": "flight_search", "arguments": call})
-    say(session, f"<think>a way</think><tool_call>{said}</tool_call>")
+    session.say(f"<think>a way</think><tool_call>{said}</tool_call>")
     assert session.transcript.stop_reason is stop
     if stop is None:
         assert session.transcript.calls[0].error

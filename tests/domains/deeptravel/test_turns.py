@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tripwright.agent.session import Session, Turn
 from tripwright.agent.turn import (
     LONGEST_CALL,
     MOST_BRACKETS,
@@ -21,9 +20,10 @@ from tripwright.agent.turn import (
 from tripwright.domains import dialect_named, dialects
 from tripwright.domains.deeptravel.dialects import DEEPTRAVEL_TURNS
 from tripwright.domains.deeptravel.request import TravelRequest
-from tripwright.domains.deeptravel.tools.live_tools import LiveToolBox
+from tripwright.domains.deeptravel.task import Errand
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
-from tripwright.transcript import StopReason
+from tripwright.episode import Session, Turn, open_session
+from tripwright.transcript import StopReason, call_key
 from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
@@ -193,7 +193,7 @@ def test_no_text_makes_it_raise(text):
     found = read(text)
     assert isinstance(found, Call | Answer | Unreadable)
     if isinstance(found, Call):
-        assert isinstance(found.key, str)
+        assert isinstance(call_key(found.name, found.arguments), str)
 
 
 @settings(max_examples=200, deadline=None)
@@ -222,9 +222,7 @@ def session(provider: WorldProvider, dialect: str) -> Session:
         destination="Orford",
         depart_date="2022-03-01",
     )
-    return Session(
-        request, LiveToolBox(provider, dialect_named(dialect).face), dialect_named(dialect)
-    )
+    return open_session(Errand("e", request, provider, "nano"), dialect_named(dialect))
 
 
 @pytest.mark.parametrize("name", ["deeptravel", "deeptravel_cards_compact"])

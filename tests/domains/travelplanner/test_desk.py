@@ -15,8 +15,7 @@ from tripwright.domains.travelplanner.oracle.planner import solve
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.task import TripTask
-from tripwright.episode import Episode, play
-from tripwright.policies.base import Policy
+from tripwright.episode import Episode, Policy, play
 from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 

@@ -3,14 +3,13 @@ evaluation and the choice of training data alike."""
 
 import pytest
 
-from tripwright.agent.session import Turn
 from tripwright.data.collect import ending_problem, format_problem
 from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.domain import DOMAIN
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.rewards import SUM
 from tripwright.domains.travelplanner.task import TripTask
-from tripwright.episode import Episode, close_session, open_session
+from tripwright.episode import Episode, Turn, close_session, open_session
 from tripwright.training.trips import expert_session
 from tripwright.world.generator import build_tables
 from tripwright.world.store import World
@@ -27,7 +26,7 @@ def trip() -> TripTask:
 @pytest.fixture(scope="module")
 def turns(trip: TripTask) -> list[str]:
     """A passing episode's."""
-    session = expert_session(DOMAIN, trip.query, trip.world, DIALECT, None)
+    session = expert_session(DOMAIN, trip.request, trip.world, DIALECT, None)
     return [s.text for s in session.transcript.segments if s.role == "assistant"]
 
 

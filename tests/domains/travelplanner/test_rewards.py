@@ -3,15 +3,21 @@ plan reaches the full value."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tripwright.domains.travelplanner.rewards import MACRO, REWARDS, SUCCESS, SUM, TERMS
-from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES, PlanVerdict
+from tripwright.domains.travelplanner.rules.facts import (
+    COMMONSENSE_NAMES,
+    HARD_NAMES,
+    plan_verdict,
+)
 from tripwright.episode import Episode
 from tripwright.rewards.reward import Reward, RewardBreakdown
-from tripwright.verdict import Fact, Facts, State
+from tripwright.verdict import Fact, Facts, State, Verdict, format_group
 
 PASSED, FAILED, NOT_ASKED = State.PASSED, State.FAILED, State.NOT_APPLICABLE
 FULL_VALUE = {SUM: 5.0, MACRO: 3.0, SUCCESS: 1.0}
@@ -21,26 +27,27 @@ def facts(names: tuple[str, ...], state: State = PASSED, **others: State) -> Fac
     return {name: Fact(name, others.get(name, state)) for name in names}
 
 
-def verdict(commonsense: Facts | None, hard: Facts | None, error: str | None = None) -> PlanVerdict:
-    every = [*(commonsense or {}).values(), *(hard or {}).values()]
-    final = (
-        commonsense is not None
-        and hard is not None
-        and error is None
-        and all(fact.passed is not False for fact in every)
-    )
-    return PlanVerdict("official", True, commonsense, hard, 1000.0 if hard else None, error, final)
+def verdict(
+    commonsense: Facts | None,
+    hard: Facts | None,
+    error: str | None = None,
+    delivered: bool = True,
+) -> Verdict:
+    asked = tuple(name for name, fact in (hard or {}).items() if fact.state is not NOT_ASKED)
+    return plan_verdict("official", asked, commonsense, hard, error=error, delivered=delivered)
 
 
-def rewarded(
-    judged: PlanVerdict, asked_hard: int, readable: bool, reward: Reward
-) -> RewardBreakdown:
+UNDELIVERED = verdict(None, None, delivered=False)
+
+
+def rewarded(judged: Verdict, asked_hard: int, readable: bool, reward: Reward) -> RewardBreakdown:
     """Of an episode with this verdict, whose request carries so many hard constraints: those that
     were judged, or else any."""
-    held = [name for name, fact in (judged.hard or {}).items() if fact.state is not NOT_ASKED]
-    asked = tuple(held or HARD_NAMES[-asked_hard:])
-    assert len(asked) == asked_hard
-    return reward(Episode(None, None, judged.in_groups(asked, None if readable else "no plan")))
+    _, commonsense, hard = judged.groups
+    hard = replace(hard, asked=hard.asked or HARD_NAMES[-asked_hard:])
+    assert len(hard.asked) == asked_hard
+    groups = (format_group(None if readable else "no plan"), commonsense, hard)
+    return reward(Episode(None, None, replace(judged, groups=groups)))
 
 
 def terms(*values: float) -> dict[str, float]:
@@ -117,22 +124,20 @@ def test_an_answer_that_breaks_the_schema_is_worth_0_whatever_the_judge_would_sa
     [verdict(None, None, "KeyError"), verdict(WHOLE, None, "ValueError")],
     ids=["commonsense", "hard"],
 )
-def test_a_plan_that_makes_the_judge_crash_is_worth_0(
-    crashed: PlanVerdict, weights: Reward
-) -> None:
+def test_a_plan_that_makes_the_judge_crash_is_worth_0(crashed: Verdict, weights: Reward) -> None:
     assert rewarded(crashed, 2, True, weights).total == 0.0
 
 
 @pytest.mark.parametrize("weights", FULL_VALUE)
 def test_nothing_delivered_is_worth_0(weights: Reward) -> None:
-    assert rewarded(PlanVerdict.undelivered("official"), 1, True, weights).total == 0.0
+    assert rewarded(UNDELIVERED, 1, True, weights).total == 0.0
 
 
 states = st.sampled_from([PASSED, FAILED])
 
 
 @st.composite
-def verdicts(draw: st.DrawFn) -> tuple[PlanVerdict, int, bool]:
+def verdicts(draw: st.DrawFn) -> tuple[Verdict, int, bool]:
     """(verdict, how many hard constraints were asked for, schema valid) of any plan, as the judge
     can put it."""
     commonsense = {name: Fact(name, draw(states)) for name in COMMONSENSE_NAMES}
@@ -147,14 +152,14 @@ def verdicts(draw: st.DrawFn) -> tuple[PlanVerdict, int, bool]:
         "gated": verdict({**commonsense, "is_not_absent": Fact("is_not_absent", FAILED)}, None),
         "crashed": verdict(commonsense, None, "KeyError"),
         "crashed early": verdict(None, None, "KeyError"),
-        "undelivered": PlanVerdict.undelivered("official"),
+        "undelivered": UNDELIVERED,
     }[draw(st.sampled_from(kinds))]
     return made, 1 + len(asked), draw(st.booleans())
 
 
 @given(verdicts())
 def test_nothing_but_a_passing_plan_reaches_the_full_value(
-    case: tuple[PlanVerdict, int, bool],
+    case: tuple[Verdict, int, bool],
 ) -> None:
     judged, asked, schema_valid = case
     for weights, value in FULL_VALUE.items():

@@ -281,7 +281,7 @@ def test_what_nobody_would_say_is_read_as_well(said, wrong):
 
 def test_any_text_and_any_arguments_can_be_read():
     for episode in episodes(4, 6, LONG, Mix(days=(5, 7)), style="comparing"):
-        draw = random.Random(episode.task.query.query)
+        draw = random.Random(episode.task.request.query)
         for _ in range(6):
             segments = [replace(segment) for segment in episode.transcript.segments]
             for segment in segments:
@@ -328,7 +328,7 @@ def test_ways_that_are_not_there_are_no_part_of_a_trip():
 
 
 def asked(episode: Episode) -> Query:
-    return cast(Query, episode.task.query)
+    return cast(Query, episode.task.request)
 
 
 @pytest.fixture(scope="module")

@@ -28,6 +28,7 @@ import copy
 import re
 import string
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -51,7 +52,6 @@ from inspect_ai.scorer import (
 from inspect_ai.solver import Generate, Solver, TaskState, generate, solver
 
 from tripwright.agent.dialect import TOOLS, Dialect
-from tripwright.agent.session import Session
 from tripwright.agent.turn import TurnFormat
 from tripwright.bridges.inspect_ai.trips import (
     EpisodeFault,
@@ -60,13 +60,14 @@ from tripwright.bridges.inspect_ai.trips import (
     in_one_line,
     last_words,
 )
+from tripwright.episode import Asked, Episode, TaskDefaults, open_session
 from tripwright.errors import NotJson, UserError, read_json
 from tripwright.files import json_lines
 from tripwright.llm.endpoint import is_address, shown_url
 from tripwright.tools.answer import ToolAnswer, ToolError, defused, quoted
 from tripwright.tools.face import Face, Page, Pieces, Refusal, ToolResult
 from tripwright.tools.toolbox import read_arguments
-from tripwright.transcript import StopReason
+from tripwright.transcript import StopReason, Transcript
 
 Example = Mapping[str, Any]
 
@@ -406,13 +407,30 @@ SETS = ("nq", "triviaqa", "popqa", "hotpotqa", "2wikimultihopqa", "musique", "ba
 SPLITS = ("test", "dev")  # the later three sets have no answers to their test questions
 
 
-class Question(NamedTuple):
-    """Of an episode: a question mark ends it, as Search-R1 asks."""
+@dataclass(frozen=True)
+class Question(TaskDefaults):
+    """One question as an episode, which Inspect's scorer judges."""
 
+    id: str
     query: str
+    source: WikipediaSearch
+    domain = where = "star_search"
+
+    @property
+    def request(self) -> Question:
+        return self
 
     def record(self) -> dict[str, Any]:
         return {"query": self.query}
+
+    def tools(self, dialect: Dialect, emptied: bool) -> WikipediaSearch:
+        return self.source
+
+    def judged(self, transcript: Transcript, plan_format: str, rules: str) -> Episode:
+        return Episode(self, transcript, None)
+
+    def asked(self, transcript: Transcript) -> Asked:
+        return {}
 
 
 def read_questions(folder: Path) -> list[Sample]:
@@ -484,7 +502,7 @@ def star_search(questions: str, retriever: str, passages: int = PASSAGES) -> Tas
 @solver
 def searching(tools: WikipediaSearch) -> Solver:
     async def solve(state: TaskState, generate: Generate) -> TaskState:
-        session = Session(Question(state.input_text), tools, DIALECT)
+        session = open_session(Question(str(state.sample_id), state.input_text, tools), DIALECT)
         await converse(session, native_tools=False)
         transcript = session.transcript
         state.messages = chat_messages(transcript, "verbatim", tools.schemas)

@@ -61,11 +61,10 @@ from inspect_ai.tool import ToolCall, ToolInfo, ToolParams
 
 from tripwright.agent.chat import EstimatedTokens
 from tripwright.agent.dialect import Dialect
-from tripwright.agent.session import Session, Turn
 from tripwright.domains import domain_of
 from tripwright.domains.place import PlaceOptions
+from tripwright.episode import Session, Turn, close_session, open_session
 from tripwright.episode import Task as Trip
-from tripwright.episode import close_session, open_session
 from tripwright.errors import UserError
 from tripwright.evals.evaluate import open_tasks, read_requests, settled_rules
 from tripwright.evals.outcome import Outcome
@@ -422,7 +421,7 @@ def trips(
     card = run_card(identity, {}, spoken, judged_by, Path(queries), place.identity, samples)
     return Task(
         dataset=MemoryDataset(
-            [_sample(each.id, each.domain, each.query.record()) for each in tasks],
+            [_sample(each.id, each.domain, each.request.record()) for each in tasks],
             name=Path(queries).stem,
         ),
         solver=episode({each.id: each for each in tasks}, spoken, judged_by, native_tools, samples),

@@ -25,9 +25,8 @@ import torch
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
-from tripwright.agent.session import Session
 from tripwright.bridges.verl import FOLDER
-from tripwright.episode import Task, open_session
+from tripwright.episode import Session, Task, open_session
 from tripwright.rewards.reward import Reward
 from tripwright.rewards.spec import resolve_reward
 from tripwright.tools.toolbox import Tools

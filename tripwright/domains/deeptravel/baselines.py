@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
-from tripwright.agent.session import Session
 from tripwright.domains.deeptravel.expert.choice import Choice, Findings, SeenRow
 from tripwright.domains.deeptravel.expert.play import Over, Play, checked_request
 from tripwright.domains.deeptravel.expert.thoughts import Thoughts
@@ -23,6 +22,7 @@ from tripwright.domains.deeptravel.requests.make import (
     Value,
 )
 from tripwright.domains.deeptravel.tools.answers import FlightOffer, TrainOffer
+from tripwright.episode import Session
 
 _WISHES = (
     *("transport", "depart_after", "arrive_by", "return_after", "return_by"),

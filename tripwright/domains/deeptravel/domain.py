@@ -10,7 +10,6 @@ from typing import Annotated
 
 from annotated_types import Ge
 
-from tripwright.agent.session import Session
 from tripwright.domains.deeptravel.baselines import HABIT_OF, ErrandRows
 from tripwright.domains.deeptravel.cards import page_of
 from tripwright.domains.deeptravel.desk import CHECKS, DESK, provider_at
@@ -36,7 +35,7 @@ from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.domains.domain import Domain, Generator, Player, ReportHooks, Requests
 from tripwright.domains.judging import Judge, JudgingModel
 from tripwright.domains.place import Place, PlaceOptions
-from tripwright.episode import Task, close_session
+from tripwright.episode import Session, Task, close_session
 from tripwright.errors import UserError
 from tripwright.tools.face import Face
 from tripwright.tools.toolbox import Tools

@@ -60,7 +60,7 @@ class Errand(TaskDefaults):
     has both groups of facts, for rewards that read the turns alone."""
 
     id: str
-    query: TravelRequest
+    request: TravelRequest
     source: AnswerSource
     where: str
     verifier: Verifier = field(default_factory=RuleVerifier)
@@ -94,7 +94,7 @@ class Errand(TaskDefaults):
         try:
             return joint(
                 self.verifier,
-                self.query,
+                self.request,
                 transcript,
                 passing=self.passing,
                 every_turn=self.every_turn,

@@ -14,15 +14,15 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any, Literal
 
-from tripwright.agent.session import Session
 from tripwright.agent.turn import write_call
 from tripwright.domains.travelplanner.expert.turns import answer_text
 from tripwright.domains.travelplanner.plan.plan import MEALS
 from tripwright.domains.travelplanner.queries.reading import CITIES_BY_DAYS
 from tripwright.domains.travelplanner.query import Query
-from tripwright.domains.travelplanner.task import check_tools, trip_query
+from tripwright.domains.travelplanner.task import trip_query
 from tripwright.domains.travelplanner.tools.catalog import TravelTools
-from tripwright.policies.base import at_hand, say
+from tripwright.episode import Session
+from tripwright.policies.base import at_hand
 from tripwright.tools.answer import ToolError
 from tripwright.world.store import World
 
@@ -38,18 +38,18 @@ class RowsPolicy:
 
     def play(self, sessions: Iterable[Session]) -> Iterator[Session]:
         for session in sessions:
-            check_tools(session.tools.face)
-            if trip_query(session).days == 3:
-                self._plan(session)
+            query = trip_query(session)
+            if query.days == 3:
+                self._plan(session, query)
             else:
-                say(session, "Only 3-day trips.")
+                session.say("Only 3-day trips.")
             yield session
 
-    def _plan(self, session: Session) -> None:
-        query = trip_query(session)
+    def _plan(self, session: Session, query: Query) -> None:
+        people = query.people_number
         legs = [
-            self._leg(session, query.org, query.dest, query.date[0]),
-            self._leg(session, query.dest, query.org, query.date[2]),
+            self._leg(session, people, query.org, query.dest, query.date[0]),
+            self._leg(session, people, query.dest, query.org, query.date[2]),
         ]
         stay, meals, sights = (
             [row["name"] for row in self._rows(session, tool, city=query.dest)]
@@ -70,13 +70,10 @@ class RowsPolicy:
             {"days": 2, "city": query.dest, **places, **full},
             {"days": 3, "city": back, **places, "transportation": legs[1], "accommodation": "-"},
         ]
-        say(session, f"<answer>{json.dumps(plan)}</answer>")
+        session.say(f"<answer>{json.dumps(plan)}</answer>")
 
-    def _leg(self, session: Session, origin: str, destination: str, date: str) -> Any:
-        ends, people = (
-            {"origin": origin, "destination": destination},
-            trip_query(session).party_size,
-        )
+    def _leg(self, session: Session, people: int, origin: str, destination: str, date: str) -> Any:
+        ends = {"origin": origin, "destination": destination}
         flights = self._rows(session, "search_flights", **ends, date=date)
         roads = self._rows(session, "search_ground_transportation", **ends, mode="self-driving")
         choices = [(row["price_usd"] * people, "flight", row) for row in flights]
@@ -97,7 +94,7 @@ class RowsPolicy:
         cut."""
         if session.done:
             return []
-        say(session, write_call(*session.tools.face.offer.call_of(tool, arguments)))
+        session.say(write_call(*session.tools.face.offer.call_of(tool, arguments)))
         if session.done:  # a limit, or tools that cannot answer: nothing more is said
             return []
         answer = session.transcript.calls[-1].rows
@@ -145,7 +142,7 @@ class GreedySearch:
                 at_hand(session, "The greedy search"),
                 random.Random(f"greedy {self._seed} {query.query}"),
             )
-            say(session, _answer(query, days, session.dialect.plan_format))
+            session.say(_answer(query, days, session.dialect.plan_format))
             yield session
 
 

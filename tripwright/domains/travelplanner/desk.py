@@ -10,7 +10,7 @@ import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from tripwright.domains.desk import (
     Check,
@@ -48,8 +48,8 @@ from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.queries.wishes import CouldNotInfer
 from tripwright.domains.travelplanner.queries.wording import LARGEST_BUDGET_USD, word_query
 from tripwright.domains.travelplanner.query import MOST_PEOPLE, Query
-from tripwright.domains.travelplanner.rules.evaluate import Rules, judge
-from tripwright.domains.travelplanner.rules.facts import fact_words, total_usd
+from tripwright.domains.travelplanner.rules.evaluate import judge
+from tripwright.domains.travelplanner.rules.facts import fact_words
 from tripwright.domains.travelplanner.rules.lookup import from_to, name_and_city, travel_mode
 from tripwright.domains.wording import capitalised
 from tripwright.world.scales import CUISINES
@@ -72,7 +72,7 @@ def view(record: Mapping[str, Any], place: Place) -> TripView:
     query = Query.model_validate(record["request"])
     plan: list[Any] = record.get("plan") or []
     rules = (record.get("verdict") or {}).get("rules", "strict")
-    verdict = judge(query, plan or None, world, cast(Rules, rules))
+    verdict = judge(query, plan or None, world, rules)
     seen = tuple(_seen(record["transcript"]))
     shown = plan_view(query, plan, verdict)
     days = {number: day for number, day in enumerate(plan, start=1) if isinstance(day, dict)}
@@ -89,17 +89,16 @@ def view(record: Mapping[str, Any], place: Place) -> TripView:
         for day in shown.days
     ]
     stops, means = _route(query, days)
-    groups = {"commonsense": verdict.commonsense or {}, "hard": verdict.hard or {}}
     return TripView(
         f"{query.org} to {query.dest}",
         tuple(parts),
         tuple(
-            Check(group, fact.name, fact_words(fact), fact.state.value, fact_details(fact))
-            for group, facts in groups.items()
-            for fact in facts.values()
+            Check(group.name, fact.name, fact_words(fact), fact.state.value, fact_details(fact))
+            for group in verdict.groups[1:]
+            for fact in (group.facts or {}).values()
         ),
         verdict.final,
-        cost=total_usd(verdict.costs) if verdict.costs else None,
+        cost=verdict.details["total_cost"] if "costs" in verdict.details else None,
         budget=query.budget,
         route=tuple(RouteStop(city, *_position(city, world)) for city in stops),
         means=tuple(means),

@@ -41,12 +41,11 @@ from tripwright.domains.travelplanner.planning import judge_plan, solve_query
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.query import Query, iter_queries, why_outside
 from tripwright.domains.travelplanner.rewards import REWARDS
-from tripwright.domains.travelplanner.rules.evaluate import RULES, check_rules, judge
+from tripwright.domains.travelplanner.rules.evaluate import RULES, judge
 from tripwright.domains.travelplanner.rules.facts import (
     COMMONSENSE_NAMES,
     FACT_TITLES,
     HARD_NAMES,
-    applicable_hard,
 )
 from tripwright.domains.travelplanner.task import NAME, TripTask
 from tripwright.domains.travelplanner.ungrounded import GROUNDINGS
@@ -116,13 +115,13 @@ def _passes(episode: Episode, rules: str) -> bool:
     if episode.verdict is not None and episode.verdict.rules == rules:
         return episode.verdict.final
     task = cast(TripTask, episode.task)
-    return judge(task.query, episode.more.get("plan"), task.world, check_rules(rules)).final
+    return judge(task.request, episode.more.get("plan"), task.world, rules).final
 
 
 def _judge_again(record: Mapping[str, Any], world: World, rules: str) -> Verdict:
     query, plan = Query.model_validate(record["request"]), record["plan"]
     problem = record["verdict"]["groups"][0]["facts"]["schema"]["message"]
-    return judge(query, plan, world, check_rules(rules)).in_groups(applicable_hard(query), problem)
+    return judge(query, plan, world, rules, problem)
 
 
 DOMAIN = Domain(

@@ -14,9 +14,9 @@ from typing import Any
 
 from tripwright.domains.travelplanner.plan.plan import OFFICIAL_FIELDS
 from tripwright.domains.travelplanner.query import Query, request_line
-from tripwright.domains.travelplanner.rules.facts import Cost, PlanVerdict, fact_words
+from tripwright.domains.travelplanner.rules.facts import fact_words
 from tripwright.errors import printable
-from tripwright.verdict import Evidence, Fact
+from tripwright.verdict import Evidence, Fact, Verdict
 
 FIELDS = OFFICIAL_FIELDS[1:]  # the city stands in the heading of its day
 LABELS = {"transportation": "travel", "attraction": "see", "accommodation": "stay"}
@@ -65,7 +65,7 @@ class DayView:
 class PlanView:
     request: str
     days: tuple[DayView, ...]
-    verdict: PlanVerdict | None
+    verdict: Verdict | None
     budget_usd: float | None
     notes: tuple[str, ...]  # what keeps the view from being whole, and why
 
@@ -74,16 +74,21 @@ class PlanView:
         """Kind of cost → US dollars."""
         kinds: dict[str, float] = {}
         for kind, words in KINDS.items():
-            for cost in self.verdict.costs if self.verdict else ():
-                if cost.kind == kind:
-                    kinds[words] = kinds.get(words, 0.0) + cost.total_usd
+            for cost in costs_of(self.verdict):
+                if cost["kind"] == kind:
+                    kinds[words] = kinds.get(words, 0.0) + cost["total_usd"]
         return kinds
+
+
+def costs_of(verdict: Verdict | None) -> Sequence[Mapping[str, Any]]:
+    """Records of `rules.facts.Cost`."""
+    return () if verdict is None else verdict.details.get("costs", ())
 
 
 def plan_view(
     query: Query | None,
     plan: Sequence[Any] | None,
-    verdict: PlanVerdict | None,
+    verdict: Verdict | None,
     notes: Sequence[str] = (),
 ) -> PlanView:
     """`plan` in the official format or whatever came instead; without a verdict, the plan alone.
@@ -94,7 +99,7 @@ def plan_view(
         for number in range(1, min(query.days, MOST_MISSING) + 1):
             days.setdefault(number, None)
     remarks: dict[int, dict[str, list[Remark]]] = {number: defaultdict(list) for number in days}
-    for fact in verdict.failures() if verdict else ():
+    for fact in verdict.failures if verdict else ():
         for each in fact.evidence:
             if each.day in remarks:
                 remark = (each.found, f"{fact_words(fact)}: {_needed(each)}")
@@ -114,13 +119,13 @@ def _day(
     number: int,
     day: Any,
     query: Query | None,
-    verdict: PlanVerdict | None,
+    verdict: Verdict | None,
     remarks: dict[str, list[Remark]],
 ) -> DayView:
     city, fields = "nothing planned" if day is None else printable(day), dict[str, Any]()
     if isinstance(day, dict):
         city, fields = printable(day.get("current_city", day.get("city", "?"))), day
-    day_costs = [cost for cost in verdict.costs if cost.day == number] if verdict else []
+    day_costs = [cost for cost in costs_of(verdict) if cost["day"] == number]
     lines: list[DayLine] = []
     for field in [*FIELDS, *(field for field in remarks if field not in OFFICIAL_FIELDS)]:
         pieces = _pieces(field, fields.get(field)) if field in FIELDS else []
@@ -129,20 +134,21 @@ def _day(
             lines += _lines(field, pieces or ["-"], remarks.get(field, []), costs)
     whole = _under([city], remarks.get("current_city", []))[0]
     beyond = query is not None and number > query.days
-    is_judged = verdict is not None and verdict.commonsense is not None
+    is_judged = verdict is not None and verdict.group("commonsense").facts is not None
     return DayView(
         number,
         printable(query.date[number - 1]) if query and number <= len(query.date) else "",
         f"{city}  (after the last day of the trip)" if beyond else city,
         tuple(lines),
         tuple(whole),
-        sum(cost.total_usd for cost in day_costs) if day_costs else None,
+        sum(cost["total_usd"] for cost in day_costs) if day_costs else None,
         "✗" if remarks else "✓" if is_judged and lines and not beyond else "",
     )
 
 
-def _field_of(cost: Cost) -> str:
-    return "transportation" if cost.kind in ("flight", "self-driving", "taxi") else cost.kind
+def _field_of(cost: Mapping[str, Any]) -> str:
+    kind: str = cost["kind"]
+    return "transportation" if kind in ("flight", "self-driving", "taxi") else kind
 
 
 def _pieces(field: str, value: Any) -> list[str]:
@@ -154,11 +160,12 @@ def _pieces(field: str, value: Any) -> list[str]:
 
 
 def _lines(
-    field: str, pieces: list[str], remarks: list[Remark], costs: list[Cost]
+    field: str, pieces: list[str], remarks: list[Remark], costs: list[Mapping[str, Any]]
 ) -> list[DayLine]:
     under = _under(pieces, remarks)
-    total = sum(cost.total_usd for cost in costs) if costs else None
-    count = ", ".join(f"{cost.count} × {usd(cost.unit_usd)}" for cost in costs if cost.count != 1)
+    total = sum(cost["total_usd"] for cost in costs) if costs else None
+    counts = ((cost["count"], usd(cost["unit_usd"])) for cost in costs if cost["count"] != 1)
+    count = ", ".join(f"{number} × {price}" for number, price in counts)
     label = LABELS.get(field, field)
     return [
         DayLine(field, label, piece, total, count, tuple(wrong))
@@ -197,14 +204,14 @@ def _needed(evidence: Evidence) -> str:
     return f"needed {printable(evidence.needed)}" if evidence.needed else "not as it must be"
 
 
-def _notes(plan: Sequence[Any] | None, verdict: PlanVerdict | None) -> list[str]:
+def _notes(plan: Sequence[Any] | None, verdict: Verdict | None) -> list[str]:
     if not plan:
         return ["There is no plan."]
     if verdict is None:
         return []
     if verdict.error:
         return [f"These rules cannot judge the plan: {verdict.error}. It counts as failed."]
-    if verdict.hard is None and verdict.delivered:
+    if verdict.delivered and verdict.group("hard").facts is None:
         return [
             "The hard constraints and the costs were not evaluated: the plan is not complete, or"
             " names what this world does not have."
@@ -212,19 +219,19 @@ def _notes(plan: Sequence[Any] | None, verdict: PlanVerdict | None) -> list[str]
     return []
 
 
-def verdict_words(verdict: PlanVerdict) -> str:
+def verdict_words(verdict: Verdict) -> str:
     if verdict.final:
         return f"passes the {verdict.rules} rules"
-    failed = len(verdict.failures())
+    failed = len(verdict.failures)
     broken = f": {failed} {'constraint is' if failed == 1 else 'constraints are'} broken"
     return f"fails the {verdict.rules} rules{broken if failed else ''}"
 
 
-def budget_words(total_usd: float, budget_usd: float | None) -> tuple[str, str]:
+def budget_words(cost_usd: float, budget_usd: float | None) -> tuple[str, str]:
     """(sign, words)"""
     if budget_usd is None:
         return "–", "the request states no budget"
-    left = budget_usd - total_usd
+    left = budget_usd - cost_usd
     if left < 0:
         return "✗", f"{usd(-left)} over the budget of {usd(budget_usd)}"
     return "✓", f"{usd(left)} of {usd(budget_usd)} left"

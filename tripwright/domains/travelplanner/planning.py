@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
-from tripwright.agent.session import Session
 from tripwright.domains.desk import Replan
 from tripwright.domains.domain import Solved
 from tripwright.domains.place import Place
@@ -19,13 +18,13 @@ from tripwright.domains.travelplanner.oracle.planner import k_best, plan_days, s
 from tripwright.domains.travelplanner.plan.parse import parse_answer, parse_days
 from tripwright.domains.travelplanner.plan.plan import to_official
 from tripwright.domains.travelplanner.query import Query
-from tripwright.domains.travelplanner.rules.evaluate import check_rules, judge
-from tripwright.domains.travelplanner.rules.facts import applicable_hard
+from tripwright.domains.travelplanner.rules.evaluate import judge
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.domains.travelplanner.scoring.lines import official_plan
 from tripwright.domains.wording import listed
+from tripwright.episode import Session
 from tripwright.errors import counted
-from tripwright.policies.base import ScriptedPolicy, say
+from tripwright.policies.base import ScriptedPolicy
 from tripwright.verdict import Verdict
 from tripwright.world.store import World
 
@@ -76,8 +75,7 @@ def solve_query(
 def judge_plan(query: Query, plan: list[Any] | None, world: World, rules: str) -> Verdict:
     """The verdict of a plan in the official format or in Planner-R1's schema."""
     official, problem = official_plan(plan, city_lookup(world))
-    verdict = judge(query, official, world, check_rules(rules))
-    return verdict.in_groups(applicable_hard(query), problem or (None if official else "no plan"))
+    return judge(query, official, world, rules, problem or (None if official else "no plan"))
 
 
 def _official(days: Days, world: World) -> list[dict[str, Any]] | None:
@@ -113,7 +111,7 @@ def replan(record: Mapping[str, Any], query: Query, place: Place) -> Replan | No
         turns = expert_turns(query, world, face, *how, solution)
         for text in [*turns[:-1], f"<answer>{json.dumps(days, ensure_ascii=False)}</answer>"]:
             if not session.done:
-                say(session, text)
+                session.say(text)
 
     return Replan(ScriptedPolicy("replan", play_one), _words(old, days, kept))
 

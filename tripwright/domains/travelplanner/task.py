@@ -6,16 +6,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from tripwright.agent.session import Session
 from tripwright.domains.travelplanner.plan.formatter import Formatter
 from tripwright.domains.travelplanner.plan.itinerary import FormattedPlan, parse_itinerary
 from tripwright.domains.travelplanner.plan.parse import parse_answer
 from tripwright.domains.travelplanner.plan.plan import to_official
 from tripwright.domains.travelplanner.query import Query
-from tripwright.domains.travelplanner.rules.evaluate import check_rules, judge
+from tripwright.domains.travelplanner.rules.evaluate import judge
 from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, applicable_hard
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
-from tripwright.episode import Asked, Episode, WorldTask
+from tripwright.episode import Asked, Episode, Session, WorldTask
 from tripwright.errors import UserError
 from tripwright.tools.face import Face
 from tripwright.transcript import Transcript
@@ -28,12 +27,13 @@ BUDGET_SPENT = "budget_spent"  # share of the budget that a plan spends, of plan
 
 def trip_query(session: Session) -> Query:
     """What a session asks, for policies that know TravelPlanner's requests alone."""
-    if not isinstance(session.query, Query):
+    request = session.task.request
+    if not isinstance(request, Query):
         raise UserError(
             "This policy plans TravelPlanner's trips, found a request of another kind:"
-            f" '{session.query.query[:80]}'."
+            f" '{request.query[:80]}'."
         )
-    return session.query
+    return request
 
 
 def check_tools(face: Face) -> None:
@@ -53,7 +53,7 @@ class TripTask(WorldTask):
     it fails the episode is unscored."""
 
     id: str
-    query: Query
+    request: Query
     world: World
     formatter: Formatter | None = field(default=None, compare=False, repr=False)
     judged_at_once: int = 1
@@ -61,7 +61,6 @@ class TripTask(WorldTask):
     domain = NAME
 
     def judged(self, transcript: Transcript, plan_format: str, rules: str) -> Episode:
-        checked = check_rules(rules)
         read, by = FormattedPlan(None, f"no answer: {transcript.stop_reason}"), ""
         if transcript.answer is not None:
             read, by = self._read(transcript.answer, plan_format)
@@ -69,19 +68,17 @@ class TripTask(WorldTask):
         if read.unscored:
             transcript.fault = read.problem
             return Episode(self, transcript, None, more)
-        verdict = judge(self.query, read.plan, self.world, checked).in_groups(
-            applicable_hard(self.query), read.problem
-        )
+        verdict = judge(self.request, read.plan, self.world, rules, read.problem)
         cost_usd = verdict.details["total_cost"]
         if verdict.final and cost_usd is not None:
-            more["measures"] = {BUDGET_SPENT: [cost_usd / self.query.budget, 1]}
+            more["measures"] = {BUDGET_SPENT: [cost_usd / self.request.budget, 1]}
         return Episode(self, transcript, verdict, more)
 
     def asked(self, transcript: Transcript) -> Asked:
         return {
             FORMAT: (SCHEMA,),
             "commonsense": COMMONSENSE_NAMES,
-            "hard": applicable_hard(self.query),
+            "hard": applicable_hard(self.request),
         }
 
     def _read(self, answer: str, plan_format: str) -> tuple[FormattedPlan, str]:
@@ -94,5 +91,5 @@ class TripTask(WorldTask):
         if plan_format == "json" or answer.startswith(("[", "{", "```json")):
             return FormattedPlan(None, parse.problem), "json"
         if self.formatter is not None:
-            return self.formatter.read(self.query, answer, city_of), self.formatter.name
+            return self.formatter.read(self.request, answer, city_of), self.formatter.name
         return parse_itinerary(answer), "parser"

@@ -37,9 +37,8 @@ from tripwright.domains.travelplanner.plan.plan import MEALS
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.tools.calculator import MAX_MAGNITUDE, evaluate
 from tripwright.episode import Episode
-from tripwright.tools.answer import ToolError
+from tripwright.tools.answer import ToolError, unanswered
 from tripwright.tools.face import letters
-from tripwright.tools.faults import unanswered
 from tripwright.transcript import Rows, Segment, ToolCall, Transcript
 
 # of a step: what is asked for, said again; a row that is looked at; what was chosen, by its name.
@@ -633,7 +632,7 @@ def figures(episodes: Sequence[Episode]) -> dict[str, Any]:
     written = [
         steps
         for episode in episodes
-        if (steps := written_steps(cast(Query, episode.task.query), episode.transcript))
+        if (steps := written_steps(cast(Query, episode.task.request), episode.transcript))
     ]
     if not written:
         return {}

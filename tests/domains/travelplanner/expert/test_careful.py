@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from tripwright.agent.session import Session
 from tripwright.domains import dialect_named, face_named
 from tripwright.domains.travelplanner.expert import STYLES, ExpertPolicy, ExpertStyle
 from tripwright.domains.travelplanner.expert.careful import play_careful
@@ -19,7 +18,7 @@ from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.evaluate import judge
 from tripwright.domains.travelplanner.task import TripTask
-from tripwright.episode import Episode, close_session, open_session, play
+from tripwright.episode import Episode, Session, close_session, open_session, play
 from tripwright.errors import UserError
 from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.faults import Faults
@@ -86,7 +85,7 @@ def last(session: Session) -> str:
 
 
 def passes(episode: Episode) -> bool:
-    query, world = episode.task.query, episode.task.world
+    query, world = episode.task.request, episode.task.world
     return episode.more["plan"] is not None and all(
         judge(query, episode.more["plan"], world, rules).final for rules in ("official", "strict")
     )
@@ -109,7 +108,7 @@ def is_in(text: str, read: str) -> bool:
 
 def unread(episode: Episode) -> list[str]:
     """What a call or the plan says that was neither in the request nor in an earlier answer."""
-    query = episode.task.query
+    query = episode.task.request
     modes = "self-driving driving taxi flight"
     read = json.dumps([query.query, query.org, query.dest, query.date, modes], ensure_ascii=False)
     missing = []
@@ -141,7 +140,7 @@ def unread(episode: Episode) -> list[str]:
 )
 def test_it_passes_and_has_read_whatever_it_says(world, queries, dialect, style, share):
     for episode in episodes(world, queries[::share], dialect, style, **LONG):
-        assert passes(episode), episode.task.query.query
+        assert passes(episode), episode.task.request.query
         assert not unread(episode)
 
 
@@ -243,7 +242,7 @@ def test_it_plays_with_tools_that_have_no_world_here(world, queries):
 
     task = TripTask("q", queries[30], world)
     for style, is_possible in ((CAREFUL, True), (STYLES["direct"], False)):
-        session = Session(task.query, Elsewhere(), dialect_named("star"), key=task)
+        session = open_session(task, dialect_named("star"), tools=Elsewhere())
         if is_possible:
             assert [
                 passes(close_session(each)) for each in ExpertPolicy(style).play([session])

@@ -33,7 +33,7 @@ def played() -> list[Episode]:
 
 
 def of_days(played: list[Episode], *days: int) -> list[Episode]:
-    return [episode for episode in played if episode.task.query.days in days]
+    return [episode for episode in played if episode.task.request.days in days]
 
 
 def test_it_passes_nearly_all_trips(played):
@@ -66,7 +66,7 @@ def test_the_sum_is_what_the_judge_charges(played):
         sums = [call for call in episode.transcript.calls if call.name == "calculator"]
         if not sums or "measures" not in episode.more:
             continue
-        left, budget = json.loads(sums[-1].result)["result"], episode.task.query.budget
+        left, budget = json.loads(sums[-1].result)["result"], episode.task.request.budget
         share = episode.more["measures"][BUDGET_SPENT][0]
         assert budget - left == pytest.approx(share * budget, abs=0.51)
         said = [s.text for s in episode.transcript.segments if s.role == "assistant"][-1]
@@ -79,7 +79,7 @@ def test_nights_of_two_cities_and_of_three_begin_differently(played):
     said = {5: "", 7: ""}
     for episode in of_days(played, *said):
         texts = (s.text for s in episode.transcript.segments if s.role == "assistant")
-        said[episode.task.query.days] += "".join(texts)
+        said[episode.task.request.days] += "".join(texts)
     assert "3 and 1; 2 and 2; 1 and 3 nights." in said[5] and " and " not in said[7]
     assert "3, 2, 1; 2, 2, 2; 1, 2, 3; 2, 3, 1; 3, 1, 2 nights." in said[7]
     assert ", 3 and 1 nights, " in said[5] and ", 3, 2, 1 nights, " in said[7]
@@ -105,7 +105,7 @@ def test_it_names_what_it_read_day_by_day(played):
         plan = said.partition(" Plan: day ")[2].partition(" <answer>")[0]
         days = [day for day in plan.split("; day ") if day]
         assert not episode.passed or [day.split()[0] for day in days] == [
-            f"{day}," for day in range(1, episode.task.query.days + 1)
+            f"{day}," for day in range(1, episode.task.request.days + 1)
         ]
         for words, day in zip(days, json.loads(episode.transcript.answer or "[]"), strict=False):
             named = [*day["attraction"], day["breakfast"], day["lunch"], day["dinner"]]
@@ -149,9 +149,9 @@ def test_a_request_that_cannot_be_met_is_refused_in_words(played):
     task = of_days(played, 5)[0].task
     for change, why in (
         ({"dest": "Atlantis"}, "'Atlantis'"),
-        ({"date": task.query.date[:3]}, "gives 3 dates"),
+        ({"date": task.request.date[:3]}, "gives 3 dates"),
     ):
-        query = task.query.model_copy(update=change)
+        query = task.request.model_copy(update=change)
         (turn,) = comparing_turns(query, task.world, LONG.face)
         assert turn.startswith("No plan is possible: ") and why in turn
 
@@ -170,7 +170,7 @@ def test_no_trip_is_given_up_for_its_cuisines(played):
     refused = 0
     for episode in of_days(played, 5, 7):
         texts = [s.text for s in episode.transcript.segments if s.role == "assistant"]
-        if episode.task.query.local_constraint.cuisine:
+        if episode.task.request.local_constraint.cuisine:
             refused += " ".join(texts).count("Eat: none.")
             assert not [text for text in texts if "Eat: none." in text and "Go: " in text]
             for trip in " ".join(texts).split("Trip: ")[1:]:

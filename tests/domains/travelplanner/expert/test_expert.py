@@ -42,7 +42,7 @@ def episodes(
 @pytest.mark.parametrize(("dialect", "lengths"), [("planner_r1", (3, 5, 7)), ("compact", (3,))])
 def test_it_passes_every_query_that_can_be_met(world, queries, dialect, lengths):
     for episode in episodes(world, [q for q in queries if q.days in lengths], dialect):
-        assert episode.verdict is not None and episode.verdict.final, episode.task.query.query
+        assert episode.verdict is not None and episode.verdict.final, episode.task.request.query
         calls = [(call.name, json.dumps(call.arguments)) for call in episode.transcript.calls]
         assert len(set(calls)) == len(calls)
 
@@ -94,7 +94,7 @@ def test_where_no_plan_exists_it_says_so_and_gives_none(world, queries):
 
 def test_it_passes_in_words_too(world, queries):
     for episode in episodes(world, queries, "star"):
-        assert episode.verdict is not None and episode.verdict.final, episode.task.query.query
+        assert episode.verdict is not None and episode.verdict.final, episode.task.request.query
         turns = [
             segment.text for segment in episode.transcript.segments if segment.role == "assistant"
         ]

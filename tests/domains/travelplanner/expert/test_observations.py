@@ -2,13 +2,14 @@
 
 import pytest
 
-from tripwright.agent.session import Session
 from tripwright.domains import dialect_named
 from tripwright.domains.deeptravel.tools.live_tools import LiveToolBox
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.domains.travelplanner.expert import STYLES, ExpertPolicy
 from tripwright.domains.travelplanner.expert.seen import Observations, Search
 from tripwright.domains.travelplanner.queries.sample import make_queries
+from tripwright.domains.travelplanner.task import TripTask
+from tripwright.episode import open_session
 from tripwright.errors import UserError
 from tripwright.transcript import Rows
 from tripwright.world.generator import build_tables
@@ -55,9 +56,8 @@ def test_that_there_is_nothing_is_not_that_nobody_can_tell(problem, known):
 
 def test_a_face_of_other_tools_is_refused_in_one_line():
     world, dialect = World.in_memory(build_tables("nano", 11)), dialect_named("deeptravel")
-    session = Session(
-        next(make_queries(world, 1, 5)), LiveToolBox(WorldProvider(world), dialect.face), dialect
-    )
+    task = TripTask("q", next(make_queries(world, 1, 5)), world)
+    session = open_session(task, dialect, tools=LiveToolBox(WorldProvider(world), dialect.face))
     with pytest.raises(
         UserError, match="TravelPlanner's tools, which face 'deeptravel' does not offer"
     ):

@@ -28,6 +28,6 @@ def passes_at_its_cost() -> Callable[[Query, Solution, World], None]:
             judge(just_enough, plan, world, "strict"),
         ):
             assert verdict.final, (query, verdict)
-            assert verdict.total_cost == pytest.approx(solution.cost_usd), verdict.rules
+            assert verdict.details["total_cost"] == pytest.approx(solution.cost_usd), verdict.rules
 
     return check

@@ -108,8 +108,8 @@ def brute_force(query: Query, world: World) -> float:
         last = day(3, "from Aston to Homer", back, "-")
         three_meals = dict(zip(MEALS, meals[:3], strict=True))
         cheap = judge(query, [first, full | three_meals, last], world)
-        failed = {fact.name for fact in cheap.failures()}
-        if failed - {"valid_cuisine"} or cheap.hard is None:
+        failed = {fact.name for fact in cheap.failures}
+        if failed - {"valid_cuisine"} or cheap.group("hard").facts is None:
             continue  # no choice of meals mends the transport or the stay
         for eaten in itertools.permutations([*meals, "-", "-"], 5):
             if "-" in eaten[:3] or list(eaten[:3]) != sorted(eaten[:3]):
@@ -117,8 +117,8 @@ def brute_force(query: Query, world: World) -> float:
             middle = full | dict(zip(MEALS, eaten[:3], strict=True))
             ends = first | {"dinner": eaten[3]}, last | {"breakfast": eaten[4]}
             verdict = judge(query, [ends[0], middle, ends[1]], world)
-            if verdict.final and verdict.total_cost is not None:
-                least = min(least, verdict.total_cost)
+            if verdict.final and verdict.details["total_cost"] is not None:
+                least = min(least, verdict.details["total_cost"])
     return least
 
 
@@ -180,7 +180,9 @@ def test_odd_names_are_planned_with_and_hopeless_ones_left_out():
     for query in (asked(), asked(**LONG)):
         solution = solve(query, world)
         verdict = judge(query, official(query, solution, world), world)
-        assert verdict.final and verdict.total_cost == pytest.approx(solution.cost_usd), verdict
+        assert verdict.final and verdict.details["total_cost"] == pytest.approx(
+            solution.cost_usd
+        ), verdict
         assert {choice.stay.accommodation.name for choice in solution.cities} == {"Inn "}
 
 

@@ -34,7 +34,7 @@ def test_no_annotated_plan_is_cheaper_than_the_oracle(real_world, training_queri
         verdict = judge(query, annotated, real_world, "strict")
         cheapest_usd = solve(query, real_world).cost_usd
         if verdict.final:
-            assert cheapest_usd <= (verdict.total_cost or 0) <= query.budget, query.query
+            assert cheapest_usd <= (verdict.details["total_cost"] or 0) <= query.budget, query.query
             accepted += 1
     assert accepted == 44
 

@@ -12,7 +12,6 @@ from tripwright.domains.travelplanner.expert import expert_turns
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.task import TripTask
 from tripwright.episode import Episode, close_session, open_session, play
-from tripwright.policies.base import say
 from tripwright.tools.faults import Faults, FaultyTools
 from tripwright.world.generator import build_tables
 from tripwright.world.store import World
@@ -29,17 +28,17 @@ def task() -> TripTask:
 @pytest.fixture(scope="module")
 def as_json(task: TripTask) -> str:
     """The expert's answer, tags included."""
-    return expert_turns(task.query, task.world, face_named("planner_r1"))[-1]
+    return expert_turns(task.request, task.world, face_named("planner_r1"))[-1]
 
 
 @pytest.fixture(scope="module")
 def in_words(task: TripTask) -> str:
-    return expert_turns(task.query, task.world, face_named("star"), "itinerary")[-1]
+    return expert_turns(task.request, task.world, face_named("star"), "itinerary")[-1]
 
 
 def answered(task: TripTask, dialect: Dialect, answer: str) -> Episode:
     session = open_session(task, dialect)
-    say(session, answer)
+    session.say(answer)
     return close_session(session)
 
 
@@ -101,7 +100,7 @@ def test_pages_and_faults_reach_the_tools(task):
 
 def test_an_episode_meets_the_same_faults_whatever_others_do(task):
     def met(ids: list[str]) -> dict[str, list[str | None]]:
-        tasks = [TripTask(id_, task.query, task.world) for id_ in ids]
+        tasks = [TripTask(id_, task.request, task.world) for id_ in ids]
         played = play(RowsPolicy("first"), tasks, JSON_ONLY, faults=Faults(probability=0.5))
         return {
             episode.task.id: [call.fault for call in episode.transcript.calls] for episode in played

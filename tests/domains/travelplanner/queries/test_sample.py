@@ -70,7 +70,7 @@ def test_each_can_be_met_and_says_so_in_words(world, made):
         assert query.budget % 10 == 0
         plan = to_official(parse_days(proof["plan"]).days or [], city_of)
         verdict = judge(query, plan, world)
-        assert verdict.final and verdict.total_cost == pytest.approx(comfortable)
+        assert verdict.final and verdict.details["total_cost"] == pytest.approx(comfortable)
         assert judge(query, plan, world, "strict").final
         assert mismatches(query, query.query, places) == []
         wishes = sum(wish is not None for wish in query.local_constraint.model_dump().values())

@@ -10,14 +10,16 @@ from tripwright.domains.travelplanner.rules.evaluate import RULES, Rules, judge
 from tripwright.domains.travelplanner.rules.facts import (
     COMMONSENSE_NAMES,
     HARD_NAMES,
-    PlanVerdict,
     applicable_hard,
+    plan_verdict,
 )
+from tripwright.domains.travelplanner.scoring.score import score_line
 from tripwright.errors import UserError
+from tripwright.verdict import Verdict
 
 
-def problems(verdict: PlanVerdict) -> dict[str, str | None]:
-    facts = {**(verdict.commonsense or {}), **(verdict.hard or {})}
+def problems(verdict: Verdict) -> dict[str, str | None]:
+    facts = {**(verdict.group("commonsense").facts or {}), **(verdict.group("hard").facts or {})}
     return {name: fact.message for name, fact in facts.items() if fact.passed is False}
 
 
@@ -25,11 +27,11 @@ def test_the_plan_passes_and_costs_what_it_should(query, plan, world):
     verdict = judge(query, plan, world)
     assert problems(verdict) == {}
     assert verdict.final
-    assert tuple(verdict.commonsense or {}) == COMMONSENSE_NAMES
-    assert tuple(verdict.hard or {}) == HARD_NAMES
+    assert tuple(verdict.group("commonsense").facts or {}) == COMMONSENSE_NAMES
+    assert tuple(verdict.group("hard").facts or {}) == HARD_NAMES
     # flights (100 + 120) a head, meals (4 × 10 + 20.5) a head, 2 nights in 2 rooms for 3 people at
     # 2 to a room
-    assert verdict.total_cost == 3 * 220 + 3 * 60.5 + 2 * 2 * 100
+    assert verdict.details["total_cost"] == 3 * 220 + 3 * 60.5 + 2 * 2 * 100
 
 
 def elsewhere(day: int, field: str) -> dict[str, str]:
@@ -144,11 +146,13 @@ def test_destination_state_is_checked_from_five_days_only(query, plan, world, ru
 def test_roads_use_the_first_row_and_need_a_day_at_most(query, plan, world):
     drive = changed(plan, 1, transportation="Self-driving, from Homer to Aston")
     drive = changed(drive, 3, transportation="Self-driving, from Aston to Homer")
-    flying_usd = judge(query, plan, world).total_cost or 0
-    assert judge(query, drive, world).total_cost == flying_usd - 660 + 54 + 55
+    flying_usd = judge(query, plan, world).details["total_cost"] or 0
+    assert judge(query, drive, world).details["total_cost"] == flying_usd - 660 + 54 + 55
     six = query.model_copy(update={"people_number": 6, "budget": 10_000})
     taxi = changed(plan, 3, transportation="Taxi, from Aston to Homer")
-    assert judge(six, taxi, world).total_cost == 6 * 100 + 2 * 1100 + 6 * 60.5 + 2 * 3 * 100
+    assert (
+        judge(six, taxi, world).details["total_cost"] == 6 * 100 + 2 * 1100 + 6 * 60.5 + 2 * 3 * 100
+    )
     for origin, destination in (("Aston", "Brook"), ("Brook", "Aston"), ("Brook", "Homer")):
         nowhere = changed(plan, 1, transportation=f"Taxi, from {origin} to {destination}")
         found = problems(judge(query, nowhere, world))
@@ -181,7 +185,11 @@ NO_FLIGHT = {"valid_transportation": "The transportation should not be no flight
 def test_hard_wishes(query, plan, world, wishes, broken):
     verdict = judge(asking(query, **wishes), plan, world)
     assert problems(verdict) == broken and verdict.final == (not broken)
-    stated = [name for name, fact in (verdict.hard or {}).items() if fact.passed is not None]
+    stated = [
+        name
+        for name, fact in (verdict.group("hard").facts or {}).items()
+        if fact.passed is not None
+    ]
     assert tuple(stated) == applicable_hard(asking(query, **wishes))
 
 
@@ -194,12 +202,12 @@ def test_a_meal_at_home_ends_the_day_for_cuisines(query, plan, world):
 
 
 def test_budget_is_inclusive_and_has_no_message(query, plan, world):
-    cost = judge(query, plan, world).total_cost
+    cost = judge(query, plan, world).details["total_cost"]
     assert judge(query.model_copy(update={"budget": cost}), plan, world).final
     poor = judge(query.model_copy(update={"budget": (cost or 0) - 1}), plan, world)
     assert problems(poor) == {"valid_cost": None}
     assert not poor.final
-    assert poor.total_cost == cost
+    assert poor.details["total_cost"] == cost
 
 
 def test_names_match_by_substring_and_first_row(query, plan, world):
@@ -234,7 +242,7 @@ def test_where_the_official_code_crashes_the_verdict_says_how(
     assert verdict.error == kind
     if kind:
         assert (verdict.delivered, verdict.final) == (True, False)
-        assert verdict.commonsense is None is verdict.hard
+        assert verdict.group("commonsense").facts is None is verdict.group("hard").facts
 
 
 @pytest.mark.parametrize("rules", ["official", "star"])
@@ -259,21 +267,32 @@ def test_a_crash_at_the_hard_stage_keeps_the_commonsense_facts(query, plan, worl
     ]
     for lacking, rules in cases:
         verdict = judge(query.model_copy(update={lacking: None}), plan, world, rules)
-        assert (verdict.error, verdict.hard, verdict.final) == ("TypeError", None, False)
-        assert verdict.commonsense is not None
+        assert (verdict.error, verdict.group("hard").facts, verdict.final) == (
+            "TypeError",
+            None,
+            False,
+        )
+        assert verdict.group("commonsense").facts is not None
     assert judge(asking(query, cuisine=["Indian", "Indian"]), plan, world).error == "TypeError"
 
 
 def test_hard_is_not_evaluated_behind_a_shut_gate(query, plan, world):
-    assert judge(query, changed(plan, 2, dinner="Nowhere, Aston"), world).hard is None
-    assert judge(query, changed(plan, 2, dinner="-"), world).hard is None
-    assert judge(query, changed(plan, 2, dinner="Grill A, Aston"), world).hard is not None
+    assert (
+        judge(query, changed(plan, 2, dinner="Nowhere, Aston"), world).group("hard").facts is None
+    )
+    assert judge(query, changed(plan, 2, dinner="-"), world).group("hard").facts is None
+    assert (
+        judge(query, changed(plan, 2, dinner="Grill A, Aston"), world).group("hard").facts
+        is not None
+    )
 
 
 @pytest.mark.parametrize("rules", RULES)
 @pytest.mark.parametrize("nothing", [None, []])
 def test_no_plan_is_not_delivered(query, world, nothing, rules):
-    assert judge(query, nothing, world, rules) == PlanVerdict.undelivered(rules)
+    assert judge(query, nothing, world, rules) == plan_verdict(
+        rules, applicable_hard(query), delivered=False
+    )
 
 
 def test_other_rules_are_refused(query, plan, world):
@@ -300,7 +319,7 @@ def test_a_failed_fact_says_where_and_why(
     query, plan, world, day, change, constraint, found, needed
 ):
     verdict = judge(query, changed(plan, day, **change), world)
-    (evidence,) = (verdict.commonsense or {})[f"is_valid_{constraint}"].evidence
+    (evidence,) = verdict.facts[f"is_valid_{constraint}"].evidence
     assert evidence.found == found and needed in (evidence.needed or "")
     if constraint != "accommodation":
         assert (evidence.day, evidence.field) == (day, next(iter(change)))
@@ -309,7 +328,7 @@ def test_a_failed_fact_says_where_and_why(
 def test_every_failed_fact_has_evidence(query, plan, world):
     for day, change, _ in COMMONSENSE_CASES:
         verdict = judge(query, changed(plan, day, **change), world)
-        for fact in {**(verdict.commonsense or {}), **(verdict.hard or {})}.values():
+        for fact in verdict.facts.values():
             assert bool(fact.evidence) == (fact.passed is False)
             assert all(each.found and each.needed for each in fact.evidence)
 
@@ -317,7 +336,8 @@ def test_every_failed_fact_has_evidence(query, plan, world):
 def test_costs_add_up_per_day_and_kind(query, plan, world):
     verdict = judge(query, plan, world)
     assert [
-        (cost.day, cost.kind, cost.what, cost.unit_usd, cost.count) for cost in verdict.costs
+        (cost["day"], cost["kind"], cost["what"], cost["unit_usd"], cost["count"])
+        for cost in verdict.details["costs"]
     ] == [
         (1, "flight", "F1 from Homer to Aston", 100, 3),
         (1, "dinner", "Grill A", 10, 3),
@@ -329,11 +349,13 @@ def test_costs_add_up_per_day_and_kind(query, plan, world):
         (3, "flight", "F2 from Aston to Homer", 120, 3),
         (3, "breakfast", "Grill D", 10, 3),
     ]
-    assert sum(cost.total_usd for cost in verdict.costs) == verdict.total_cost
+    assert (
+        sum(cost["total_usd"] for cost in verdict.details["costs"]) == verdict.details["total_cost"]
+    )
 
 
 def test_the_contract_object(query, plan, world):
-    record = judge(query, plan, world).to_contract(4)
+    record = score_line(4, judge(query, plan, world))
     keys = "line final delivered commonsense hard total_cost error costs"
     assert list(record) == keys.split()
     cost = {"day": 1, "kind": "flight", "what": "F1 from Homer to Aston"}
@@ -342,6 +364,6 @@ def test_the_contract_object(query, plan, world):
     assert passed == {"passed": True, "state": "passed", "message": None}
     assert not_asked == {"passed": None, "state": "not_applicable", "message": None}
     repeated = judge(query, changed(plan, 2, dinner="Grill A, Aston"), world)
-    evidence = repeated.to_contract(1)["commonsense"]["is_valid_restaurants"]["evidence"]
+    evidence = score_line(1, repeated)["commonsense"]["is_valid_restaurants"]["evidence"]
     found = {"day": 2, "field": "dinner", "found": "Grill A, Aston"}
     assert evidence == [found | {"needed": "a restaurant not yet visited"}]

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from tests.domains.travelplanner.rules.conftest import asking, changed
-from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES, PlanVerdict
+from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES
 from tripwright.domains.travelplanner.rules.star import STAR
+from tripwright.verdict import Verdict
 
 Plan = list[dict[str, Any]]
 DRIVE = {1: "Self-driving, from Homer to Aston", 3: "Self-driving, from Aston to Homer"}
@@ -23,11 +24,11 @@ def in_words(word: str) -> dict[int, str]:
     return {day: f"{word}, from {said.split(' from ')[1]}" for day, said in DRIVE.items()}
 
 
-def broken(verdict: PlanVerdict) -> set[tuple[str, int | None, str | None]]:
+def broken(verdict: Verdict) -> set[tuple[str, int | None, str | None]]:
     """(constraint, day, field) of every failed fact, each of which says what was found and what was
     needed."""
     found = set()
-    for fact in {**(verdict.commonsense or {}), **(verdict.hard or {})}.values():
+    for fact in verdict.facts.values():
         if fact.passed is False:
             (evidence,) = fact.evidence
             assert evidence.found and evidence.needed
@@ -41,13 +42,18 @@ def test_the_plan_passes_and_its_costs_add_up(query, plan, world):
     assert broken(verdict) == set()
     assert verdict.final
     assert (verdict.rules, verdict.delivered, verdict.error) == ("star", True, None)
-    assert tuple(verdict.commonsense or {}) == COMMONSENSE_NAMES
-    assert tuple(verdict.hard or {}) == HARD_NAMES
+    assert tuple(verdict.group("commonsense").facts or {}) == COMMONSENSE_NAMES
+    assert tuple(verdict.group("hard").facts or {}) == HARD_NAMES
     # flights (100 + 120) a head, meals (4 × 10 + 20.5) a head, 2 nights in 2 rooms for 3 people at
     # 2 to a room
-    assert verdict.total_cost == 3 * 220 + 3 * 60.5 + 2 * 2 * 100
-    assert sum(cost.total_usd for cost in verdict.costs) == verdict.total_cost
-    assert [(cost.day, cost.kind, cost.unit_usd, cost.count) for cost in verdict.costs] == [
+    assert verdict.details["total_cost"] == 3 * 220 + 3 * 60.5 + 2 * 2 * 100
+    assert (
+        sum(cost["total_usd"] for cost in verdict.details["costs"]) == verdict.details["total_cost"]
+    )
+    assert [
+        (cost["day"], cost["kind"], cost["unit_usd"], cost["count"])
+        for cost in verdict.details["costs"]
+    ] == [
         (1, "flight", 100.0, 3),
         (1, "dinner", 10.0, 3),
         (1, "accommodation", 100.0, 2),
@@ -64,9 +70,11 @@ def test_the_plan_passes_and_its_costs_add_up(query, plan, world):
 def test_any_other_word_means_driving_and_is_paid_for(query, plan, world, word):
     driven = STAR.judge(query, by_road(plan, DRIVE), world)
     assert driven.final
-    assert [cost.unit_usd for cost in driven.costs if cost.kind == "self-driving"] == [54, 55]
+    assert [
+        cost["unit_usd"] for cost in driven.details["costs"] if cost["kind"] == "self-driving"
+    ] == [54, 55]
     worded = STAR.judge(query, by_road(plan, in_words(word)), world)
-    assert worded.final and worded.costs == driven.costs
+    assert worded.final and worded.details["costs"] == driven.details["costs"]
 
 
 Failures = set[tuple[str, int | None, str | None]]
@@ -200,7 +208,11 @@ def test_wishes(query, plan, world, wishes, expected):
     verdict = STAR.judge(asking(query, **wishes), plan, world)
     assert broken(verdict) == expected
     assert verdict.final == (not expected)
-    stated = [name for name, fact in (verdict.hard or {}).items() if fact.passed is not None]
+    stated = [
+        name
+        for name, fact in (verdict.group("hard").facts or {}).items()
+        if fact.passed is not None
+    ]
     ((wish, value),) = wishes.items()
     rule = {"house rule": "valid_room_rule", "room type": "valid_room_type"}.get(wish)
     assert stated == ([rule or f"valid_{wish}"] if value else []) + ["valid_cost"]
@@ -224,22 +236,26 @@ def test_a_meal_at_home_is_skipped_and_the_next_one_counts(query, plan, world):
 
 
 def test_budget_is_inclusive(query, plan, world):
-    cost = STAR.judge(query, plan, world).total_cost or 0
+    cost = STAR.judge(query, plan, world).details["total_cost"] or 0
     assert STAR.judge(query.model_copy(update={"budget": cost}), plan, world).final
     poor = STAR.judge(query.model_copy(update={"budget": cost - 1}), plan, world)
     assert broken(poor) == {("valid_cost", None, None)}
-    assert poor.total_cost == cost
+    assert poor.details["total_cost"] == cost
 
 
 def test_vehicles_by_party_size(query, plan, world):
     six = query.model_copy(update={"people_number": 6, "budget": 10_000})
     verdict = STAR.judge(six, changed(plan, 3, transportation="Taxi, from Aston to Homer"), world)
-    assert [(cost.unit_usd, cost.count) for cost in verdict.costs if cost.kind == "taxi"] == [
-        (1100, 2)
-    ]
+    assert [
+        (cost["unit_usd"], cost["count"])
+        for cost in verdict.details["costs"]
+        if cost["kind"] == "taxi"
+    ] == [(1100, 2)]
     driven = STAR.judge(six, by_road(plan, DRIVE), world)
     assert [
-        (cost.unit_usd, cost.count) for cost in driven.costs if cost.kind == "self-driving"
+        (cost["unit_usd"], cost["count"])
+        for cost in driven.details["costs"]
+        if cost["kind"] == "self-driving"
     ] == [(54, 2), (55, 2)]
 
 
@@ -262,7 +278,11 @@ def test_where_star_crashes_the_verdict_says_how(query, plan, world, day, change
     assert verdict.error == kind
     assert verdict.final == (kind is None)
     if kind:
-        assert (verdict.delivered, verdict.commonsense, verdict.hard) == (True, None, None)
+        assert (
+            verdict.delivered,
+            verdict.group("commonsense").facts,
+            verdict.group("hard").facts,
+        ) == (True, None, None)
 
 
 def test_half_a_surrogate_pair_is_merely_not_found(query, plan, world):

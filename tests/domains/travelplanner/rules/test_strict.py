@@ -7,9 +7,9 @@ import pytest
 
 from tests.domains.travelplanner.rules.conftest import asking, changed
 from tripwright.domains.travelplanner.rules.evaluate import judge
-from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES, PlanVerdict
+from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES
 from tripwright.domains.travelplanner.rules.strict_reading import minutes
-from tripwright.verdict import State
+from tripwright.verdict import State, Verdict
 
 Plan = list[dict[str, Any]]
 
@@ -24,10 +24,10 @@ def plan(plan: Plan) -> Plan:
     ]
 
 
-def failed(verdict: PlanVerdict) -> set[str]:
+def failed(verdict: Verdict) -> set[str]:
     return {
         name
-        for facts in (verdict.commonsense, verdict.hard)
+        for facts in (verdict.group("commonsense").facts, verdict.group("hard").facts)
         for name, fact in (facts or {}).items()
         if fact.passed is False
     }
@@ -36,10 +36,11 @@ def failed(verdict: PlanVerdict) -> set[str]:
 def test_the_plan_passes_and_its_costs_add_up(query, plan, world):
     verdict = judge(query, plan, world, "strict")
     assert (verdict.rules, verdict.final, verdict.error) == ("strict", True, None)
-    assert tuple(verdict.commonsense or {}) == COMMONSENSE_NAMES
-    assert tuple(verdict.hard or {}) == HARD_NAMES
+    assert tuple(verdict.group("commonsense").facts or {}) == COMMONSENSE_NAMES
+    assert tuple(verdict.group("hard").facts or {}) == HARD_NAMES
     assert [
-        (cost.day, cost.kind, cost.what, cost.unit_usd, cost.count) for cost in verdict.costs
+        (cost["day"], cost["kind"], cost["what"], cost["unit_usd"], cost["count"])
+        for cost in verdict.details["costs"]
     ] == [
         (1, "self-driving", "from Homer to Aston", 54, 1),
         (1, "dinner", "Grill A", 10, 3),
@@ -52,8 +53,8 @@ def test_the_plan_passes_and_its_costs_add_up(query, plan, world):
         (3, "breakfast", "Grill D", 10, 3),
     ]
     assert (
-        verdict.total_cost
-        == sum(cost.total_usd for cost in verdict.costs)
+        verdict.details["total_cost"]
+        == sum(cost["total_usd"] for cost in verdict.details["costs"])
         == 54 + 55 + 3 * 60.5 + 400
     )
 
@@ -99,18 +100,21 @@ def test_hard_wishes(query, plan, world, wishes, expected):
 
 
 def test_the_budget_is_inclusive(query, plan, world):
-    cost = judge(query, plan, world, "strict").total_cost or 0
+    cost = judge(query, plan, world, "strict").details["total_cost"] or 0
     assert judge(query.model_copy(update={"budget": cost}), plan, world, "strict").final
     poor = judge(query.model_copy(update={"budget": cost - 1}), plan, world, "strict")
     assert failed(poor) == {"valid_cost"}
-    assert (poor.hard or {})["valid_cost"].evidence[0].found == f"${cost:,.2f} for the whole party"
+    assert poor.facts["valid_cost"].evidence[0].found == f"${cost:,.2f} for the whole party"
 
 
 def test_hard_is_not_evaluated_behind_a_shut_gate(query, plan, world):
     for change in ({"dinner": "Nowhere, Aston"}, {"dinner": "-"}):
         verdict = judge(query, changed(plan, 2, **change), world, "strict")
-        assert (verdict.hard, verdict.total_cost, verdict.costs) == (None, None, ())
-    assert judge(query, changed(plan, 2, dinner="Grill A, Aston"), world, "strict").hard is not None
+        assert (verdict.group("hard").facts, verdict.details) == (None, {"total_cost": None})
+    assert (
+        judge(query, changed(plan, 2, dinner="Grill A, Aston"), world, "strict").group("hard").facts
+        is not None
+    )
 
 
 def test_one_stay_in_two_spellings_is_one_stay(query, plan, world):
@@ -123,7 +127,7 @@ def test_all_that_is_wrong_is_told(query, plan, world):
     wrong = changed(
         changed(plan, 1, dinner="Nowhere, Aston"), 2, lunch="Neverland, Aston", dinner="-"
     )
-    facts = judge(query, wrong, world, "strict").commonsense or {}
+    facts = judge(query, wrong, world, "strict").group("commonsense").facts or {}
     assert [
         (each.day, each.field, each.found)
         for each in facts["is_valid_information_in_sandbox"].evidence
@@ -134,7 +138,7 @@ def test_all_that_is_wrong_is_told(query, plan, world):
 
 
 def test_too_few_days_and_a_trip_that_stays_away(query, plan, world):
-    facts = judge(query, plan[:2], world, "strict").commonsense or {}
+    facts = judge(query, plan[:2], world, "strict").group("commonsense").facts or {}
     assert facts["is_not_absent"].evidence[0].found == "2 days"
     assert facts["is_reasonable_visiting_city"].evidence[0].needed == "a return to Homer on day 3"
 
@@ -145,7 +149,7 @@ def test_longer_trips_visit_new_cities_of_the_state(query, plan, world):
 
     def route(*cities: str) -> list[tuple[int | None, str | None]]:
         days = [{**plan[0], "current_city": city} for city in cities]
-        evidence = (judge(five, days, world, "strict").commonsense or {})[
+        evidence = (judge(five, days, world, "strict").group("commonsense").facts or {})[
             "is_reasonable_visiting_city"
         ].evidence
         return [(each.day, each.needed) for each in evidence]

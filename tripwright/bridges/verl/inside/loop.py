@@ -21,10 +21,9 @@ from verl.experimental.agent_loop.agent_loop import (
 )
 
 from tripwright.agent.chat import ChatFormat
-from tripwright.agent.session import Session, Turn
 from tripwright.bridges.verl import NAME
 from tripwright.bridges.verl.step import conditions_of
-from tripwright.episode import Episode, close_session
+from tripwright.episode import Episode, Session, Turn, close_session
 from tripwright.rewards.reward import RewardBreakdown
 
 
@@ -56,10 +55,10 @@ class EpisodeAgentLoop(AgentLoopBase):
         """Has one turn sampled and taken; the version of the weights that said it."""
         ours = {"max_tokens": session.turn_budget, "stop_token_ids": [self.chat.stop_id]}
         if self.rollout_config.name == NAME:  # our engine: the episode's own random numbers
-            said = sum(session.transcript.loss_mask)
-            ours |= {"episode": session.id, "said": said}
+            said = session.transcript.agent_tokens
+            ours |= {"episode": session.task.id, "said": said}
         output = await self.server_manager.generate(
-            request_id=session.id,
+            request_id=session.task.id,
             prompt_ids=session.context,
             sampling_params={**sampling_params, **ours},
         )

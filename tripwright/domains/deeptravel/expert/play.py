@@ -12,7 +12,6 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tripwright.agent.session import Session
 from tripwright.agent.turn import write_call
 from tripwright.domains.deeptravel.cards import CARDS, MOST_RECOMMENDATIONS, Cards, write_page
 from tripwright.domains.deeptravel.expert.choice import (
@@ -39,10 +38,10 @@ from tripwright.domains.deeptravel.expert.thoughts import (
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests import intents
 from tripwright.domains.deeptravel.tools.answers import FlightOffer, PointOfInterest
+from tripwright.episode import Session
 from tripwright.errors import UserError
-from tripwright.policies.base import say
+from tripwright.tools.answer import unanswered
 from tripwright.tools.face import letters
-from tripwright.tools.faults import unanswered
 
 COMPACT_FACE = "deeptravel_compact"
 FACES = ("deeptravel", COMPACT_FACE)
@@ -56,7 +55,7 @@ class Over(Exception):
 def checked_request(session: Session, policy: str) -> TravelRequest:
     """What the session asks. Raises UserError where that is no traveller's request, or the tools'
     answers cannot be read."""
-    request = session.query
+    request = session.task.request
     if not isinstance(request, TravelRequest):
         raise UserError(
             f"Policy '{policy}' plays travellers' requests, found a {type(request).__name__}. For"
@@ -111,7 +110,7 @@ class Play:
     def answer(self, thoughts: str = "") -> None:
         cards = cards_of(self.findings, self.brief)
         answer = cards.to_json() if self.plan_format == CARDS else write_page(cards)
-        say(self.session, f"{thoughts}<answer>{answer}</answer>")
+        self.session.say(f"{thoughts}<answer>{answer}</answer>")
 
     @property
     def left(self) -> int:
@@ -142,7 +141,7 @@ class Play:
             if self.left < 1:
                 return None
             thoughts = self.thoughts.before_call(tool, arguments)
-            say(self.session, thoughts + write_call(tool, arguments))
+            self.session.say(thoughts + write_call(tool, arguments))
             transcript = self.session.transcript
             if self.session.done:
                 raise Over

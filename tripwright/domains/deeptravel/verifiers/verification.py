@@ -92,7 +92,8 @@ def _input(line: EpisodeLine) -> VerifierInput:
             raise line.problem(f"its request is no errand ({first_problem(error)})") from None
         transcript = Transcript.from_json(record["transcript"])
         without_tokens: dict[str, Any] = {"token_ids": [], "loss_mask": [], "logprobs": []}
-        transcript.segments = [replace(each, **without_tokens) for each in transcript.segments]
+        segments = [replace(each, **without_tokens) for each in transcript.segments]
+        transcript = replace(transcript, segments=segments)
         number = line.place.number
         name = str(record.get("id") or request.id or f"line {number}")
         return VerifierInput(number, name, request, transcript)

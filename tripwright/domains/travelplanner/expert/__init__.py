@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from tripwright.agent.session import Session
 from tripwright.domains.travelplanner.expert.careful import MOST_TRIES, play_careful, unanswered
 from tripwright.domains.travelplanner.expert.direct import (
     comparing_turns,
@@ -21,7 +20,8 @@ from tripwright.domains.travelplanner.expert.direct import (
 )
 from tripwright.domains.travelplanner.expert.turns import DIRECT, STYLES, ExpertStyle
 from tripwright.domains.travelplanner.task import trip_query
-from tripwright.policies.base import at_hand, say
+from tripwright.episode import Session
+from tripwright.policies.base import at_hand
 
 __all__ = [
     "STYLES",
@@ -56,7 +56,7 @@ def _play(session: Session, style: ExpertStyle) -> None:
         turns = expert_turns(query, world, *spoken, solution(query, world))
     for text in turns:
         for _ in range(MOST_TRIES):
-            say(session, text)
+            session.say(text)
             if session.done or not unanswered(session):
                 break
         if session.done:

@@ -18,7 +18,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tripwright.agent.session import Session
 from tripwright.agent.turn import write_call
 from tripwright.domains.travelplanner.expert.seen import (
     CITIES,
@@ -53,9 +52,9 @@ from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.domains.travelplanner.task import check_tools, trip_query
 from tripwright.domains.wording import listed
+from tripwright.episode import Session
 from tripwright.errors import counted
-from tripwright.policies.base import say
-from tripwright.tools.faults import unanswered as is_unanswered
+from tripwright.tools.answer import unanswered as is_unanswered
 from tripwright.tools.signatures import PAGE
 
 MOST_TRIES = 4  # of one call that a fault kept from its answer
@@ -478,7 +477,7 @@ class _Play:
         self.note = ""
         # no name of a place closes the thought
         thought = " ".join(thought.replace("<", "").replace(">", "").split())
-        say(self.session, f"<think>{thought}</think>\n{text}" if thought else text)
+        self.session.say(f"<think>{thought}</think>\n{text}" if thought else text)
 
 
 # ---- in words

@@ -10,11 +10,12 @@ from __future__ import annotations
 from typing import Any, Literal, cast
 
 from tripwright.domains.travelplanner.query import Query
-from tripwright.domains.travelplanner.rules.facts import PlanVerdict
+from tripwright.domains.travelplanner.rules.facts import applicable_hard, plan_verdict
 from tripwright.domains.travelplanner.rules.official import OFFICIAL
 from tripwright.domains.travelplanner.rules.star import STAR
 from tripwright.domains.travelplanner.rules.strict import judge_strict
 from tripwright.errors import UserError
+from tripwright.verdict import Verdict
 from tripwright.world.store import World
 
 Rules = Literal["official", "star", "strict"]
@@ -30,7 +31,15 @@ def check_rules(rules: str) -> Rules:
 
 
 def judge(
-    query: Query, plan: list[Any] | None, world: World, rules: Rules = "official"
-) -> PlanVerdict:
-    """Facts about one plan in the official format. None and [] count as not delivered."""
-    return _JUDGES[check_rules(rules)](query, plan, world)
+    query: Query,
+    plan: list[Any] | None,
+    world: World,
+    rules: str = "official",
+    problem: str | None = None,
+) -> Verdict:
+    """The verdict on one plan in the official format. None and [] count as not delivered; `problem`
+    says why an answer is no plan. Raises UserError for other rules than RULES."""
+    judged = _JUDGES[check_rules(rules)]
+    if not plan:
+        return plan_verdict(rules, applicable_hard(query), problem=problem, delivered=False)
+    return judged(query, plan, world)

@@ -1,14 +1,23 @@
-"""The facts about a TravelPlanner plan: the constraints' names, what a trip costs, and one plan's
-verdict under one set of rules."""
+"""The facts about a TravelPlanner plan: the constraints' names, what a trip costs, and what becomes
+of both: a verdict in three groups."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, Literal
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal, NamedTuple
 
 from tripwright.domains.travelplanner.query import Query
-from tripwright.verdict import Evidence, Fact, Facts, Group, Result, Verdict, format_group
+from tripwright.verdict import (
+    FORMAT,
+    Evidence,
+    Fact,
+    Facts,
+    Group,
+    Result,
+    State,
+    Verdict,
+    format_group,
+)
 
 # names → as the benchmark's tables call them
 COMMONSENSE = {
@@ -38,38 +47,34 @@ CostKind = Literal[
 ]
 
 
-@dataclass(frozen=True)
-class Cost:
-    """One line of what a trip costs: `total_usd` = `unit_usd` × `count` (seats of a flight,
-    vehicles, meals, rooms)."""
+class Cost(NamedTuple):
+    """One line of what a trip costs: so many `units` (seats of a flight, vehicles, meals, rooms) at
+    `unit_usd` each."""
 
     day: int
     kind: CostKind
     what: str
     unit_usd: float
-    count: int
-
-    @property
-    def total_usd(self) -> float:
-        return self.unit_usd * self.count
+    units: int
 
     def record(self) -> dict[str, Any]:
-        return {**vars(self), "total_usd": self.total_usd}
+        return {
+            "day": self.day,
+            "kind": self.kind,
+            "what": self.what,
+            "unit_usd": self.unit_usd,
+            "count": self.units,
+            "total_usd": self.unit_usd * self.units,
+        }
 
 
 def total_usd(costs: Iterable[Cost]) -> float:
-    return sum(cost.total_usd for cost in costs)
+    return sum(cost.unit_usd * cost.units for cost in costs)
 
 
 def opens_hard_gate(commonsense: Facts) -> bool:
     """Whether the plan is complete and everything that it names exists."""
-    return all(commonsense[name].passed for name in GATES)
-
-
-def all_passed(commonsense: Facts, hard: Facts) -> bool:
-    return all(fact.passed for fact in commonsense.values()) and all(
-        fact.passed is not False for fact in hard.values()
-    )
+    return all(commonsense[name].state is State.PASSED for name in GATES)
 
 
 PASS = Result(True)
@@ -96,60 +101,41 @@ def shown(value: Any) -> str:
     return f"{kinds.get(type(value), 'a number')} instead of text"
 
 
-@dataclass(frozen=True)
-class PlanVerdict:
-    """`commonsense` is None for an undelivered plan and where the rules crashed; `hard` also where
-    its two gates are shut."""
+def plan_verdict(
+    rules: str,
+    asked: tuple[str, ...],
+    commonsense: Facts | None = None,
+    hard: Facts | None = None,
+    costs: Sequence[Cost] | None = None,
+    *,
+    error: str | None = None,
+    problem: str | None = None,
+    delivered: bool = True,
+) -> Verdict:
+    """A verdict in TravelPlanner's three groups. `asked` are the hard constraints that the request
+    carries. `commonsense` is None for an undelivered plan and where the rules crashed (`error`);
+    `hard` also where its two gates are shut, and `costs` where the budget was not judged. `problem`
+    says why the answer is no plan.
 
-    rules: str
-    delivered: bool
-    commonsense: Facts | None
-    hard: Facts | None
-    total_cost: float | None  # US dollars, whole party; known once the budget was judged
-    error: str | None  # kind of the exception that the official code raises on this plan
-    final: bool
-    costs: tuple[Cost, ...] = ()  # what `total_cost` is made of, in the order of the plan
-
-    @classmethod
-    def undelivered(cls, rules: str, error: str | None = None) -> PlanVerdict:
-        return cls(rules, False, None, None, None, error, False)
-
-    def to_contract(self, line: int) -> dict[str, Any]:
-        """One object of `score --json`."""
-        groups: dict[str, Any] = {"commonsense": self.commonsense, "hard": self.hard}
-        groups = {
-            group: facts and {name: fact.record() for name, fact in facts.items()}
-            for group, facts in groups.items()
-        }
-        return {
-            "line": line,
-            "final": self.final,
-            "delivered": self.delivered,
-            **groups,
-            "total_cost": self.total_cost,
-            "error": self.error,
-            **({"costs": [cost.record() for cost in self.costs]} if self.costs else {}),
-        }
-
-    def facts(self) -> Facts:
-        """Commonsense, then hard, of what was evaluated."""
-        return {**(self.commonsense or {}), **(self.hard or {})}
-
-    def failures(self) -> list[Fact]:
-        return [fact for fact in self.facts().values() if fact.passed is False]
-
-    def in_groups(self, asked_hard: tuple[str, ...], problem: str | None) -> Verdict:
-        """The verdict of an episode. `asked_hard` are the hard constraints that the request
-        carries; `problem` says why the answer is no plan."""
-        details: dict[str, Any] = {"total_cost": self.total_cost}
-        if self.costs:
-            details["costs"] = [cost.record() for cost in self.costs]
-        groups = (
-            format_group(problem),
-            Group("commonsense", COMMONSENSE_NAMES, self.commonsense, gate=("format",)),
-            Group("hard", asked_hard, self.hard, gate=HARD_GATE),
-        )
-        return Verdict(self.rules, groups, self.final, self.delivered, self.error, details)
+    The details are `total_cost`, in US dollars for the whole party, and `costs`: what it is made
+    of, as records in the order of the plan.
+    """
+    final = (
+        problem is None
+        and commonsense is not None
+        and hard is not None
+        and all(fact.state is State.PASSED for fact in commonsense.values())
+        and all(fact.state in (State.PASSED, State.NOT_APPLICABLE) for fact in hard.values())
+    )
+    details: dict[str, Any] = {"total_cost": None if costs is None else total_usd(costs)}
+    if costs:
+        details["costs"] = [cost.record() for cost in costs]
+    groups = (
+        format_group(problem),
+        Group("commonsense", COMMONSENSE_NAMES, commonsense, gate=(FORMAT,)),
+        Group("hard", asked, hard, gate=HARD_GATE),
+    )
+    return Verdict(rules, groups, final, delivered, error, details)
 
 
 def applicable_hard(query: Query) -> tuple[str, ...]:

@@ -239,14 +239,15 @@ def city_lookup(world: World) -> CityOf:
     """(kind, name, cities) → the first of the cities that has a place of exactly this name, None if
     none has."""
 
+    names: dict[tuple[PlaceKind, str], set[str]] = {}
+
     def city_of(kind: PlaceKind, name: str, cities: Sequence[str]) -> str | None:
-        # some names of the tables have blanks around them, which no plan can show
-        name = name.strip()
         for city in cities:
-            if any(
-                row.name.strip() == name
-                for row in _of_city(world, kind, before_parenthesis(city).strip())
-            ):
+            place = kind, before_parenthesis(city).strip()
+            if place not in names:
+                # some names of the tables have blanks around them, which no plan can show
+                names[place] = {row.name.strip() for row in _of_city(world, *place)}
+            if name.strip() in names[place]:
                 return city
         return None
 

@@ -27,10 +27,10 @@ from tripwright.domains.travelplanner.rules.facts import (
     PASS,
     Cost,
     CostKind,
-    PlanVerdict,
-    all_passed,
+    applicable_hard,
     failed,
     opens_hard_gate,
+    plan_verdict,
     total_usd,
 )
 from tripwright.domains.travelplanner.rules.lookup import (
@@ -42,7 +42,7 @@ from tripwright.domains.travelplanner.rules.lookup import (
     road_cost_usd,
     travel_mode,
 )
-from tripwright.verdict import Fact, Facts, Result
+from tripwright.verdict import Fact, Facts, Result, Verdict
 from tripwright.world.store import World
 
 # ---- the route
@@ -491,7 +491,8 @@ def _transport_cost(day: Any, number: int, party_size: int, lookup: Lookup) -> I
     if "flight number" in lowered:
         rows = lookup.flights_numbered(flight_number(text))
         if rows:
-            yield Cost(number, "flight", f"{rows[0].number} {route}", rows[0].price_usd, party_size)
+            what = f"{rows[0].number} {route}"
+            yield Cost(number, "flight", what, rows[0].price_usd, party_size)
     elif "self-driving" in lowered or "taxi" in lowered:
         mode: CostKind = "self-driving" if "self-driving" in lowered else "taxi"
         per_vehicle_usd = road_cost_usd(lookup.world, origin, destination, mode)
@@ -530,27 +531,24 @@ class StagedRules(Generic[SomeLookup]):
     wishes: tuple[Callable[[Query, Days, SomeLookup], Result], ...]
     transport: Callable[[Any, int, int, SomeLookup], Iterable[Cost]]
 
-    def judge(self, query: Query, plan: list[Any] | None, world: World) -> PlanVerdict:
-        """Facts about one plan in the official format. None and [] count as not delivered."""
-        if not plan:
-            return PlanVerdict.undelivered(self.name)
-        lookup = self.look_up(world)
+    def judge(self, query: Query, plan: list[Any], world: World) -> Verdict:
+        """The verdict on one plan in the official format, which is not empty."""
+        asked, lookup = applicable_hard(query), self.look_up(world)
         try:
             days = plan[: query.days]
             checked = self._facts(self.checks, query, days, lookup)
         except PLAN_FAULTS as error:
-            return PlanVerdict(self.name, True, None, None, None, type(error).__name__, False)
+            return plan_verdict(self.name, asked, error=type(error).__name__)
         facts = {name: checked[name] for name in COMMONSENSE_NAMES}
         if not opens_hard_gate(facts):
-            return PlanVerdict(self.name, True, facts, None, None, None, False)
+            return plan_verdict(self.name, asked, facts)
         try:
             hard_facts = self._facts(self.wishes, query, days, lookup)
             costs = tuple(costs_of(query, days, lookup, self.transport))
             hard_facts["valid_cost"] = Fact.of("valid_cost", valid_cost(query, costs))
         except PLAN_FAULTS as error:
-            return PlanVerdict(self.name, True, facts, None, None, type(error).__name__, False)
-        total, final = total_usd(costs), all_passed(facts, hard_facts)
-        return PlanVerdict(self.name, True, facts, hard_facts, total, None, final, costs)
+            return plan_verdict(self.name, asked, facts, error=type(error).__name__)
+        return plan_verdict(self.name, asked, facts, hard_facts, costs)
 
     def _facts(
         self,

@@ -21,10 +21,9 @@ from tripwright.domains.travelplanner.query import Query, why_no_trip, why_outsi
 from tripwright.domains.travelplanner.rules.facts import (
     Cost,
     CostKind,
-    PlanVerdict,
-    all_passed,
     applicable_hard,
     opens_hard_gate,
+    plan_verdict,
     shown,
     total_usd,
 )
@@ -49,7 +48,7 @@ from tripwright.domains.travelplanner.rules.strict_reading import (
     rooms,
 )
 from tripwright.errors import RepeatedKeys, printable
-from tripwright.verdict import Evidence, Fact, Facts, State
+from tripwright.verdict import Evidence, Fact, Facts, State, Verdict
 from tripwright.world.records import Accommodation, Restaurant
 from tripwright.world.store import World
 
@@ -431,33 +430,27 @@ WISHES = (valid_cuisine, valid_room_rule, valid_transportation, valid_room_type)
 MOST_EVIDENCE = 20  # for one rule; the first is what counts
 
 
-def judge_strict(query: Query, plan: Any, world: World) -> PlanVerdict:
-    rules = "strict"
-    if not plan:
-        return PlanVerdict.undelivered(rules)
+def judge_strict(query: Query, plan: Any, world: World) -> Verdict:
     strict_plan = read_plan(query, plan, world)
-    facts = _commonsense(strict_plan)
+    facts, asked = _commonsense(strict_plan), applicable_hard(query)
     if not opens_hard_gate(facts):
-        return PlanVerdict(rules, True, facts, None, None, None, False)
+        return plan_verdict("strict", asked, facts)
     costs = tuple(costs_of(strict_plan)) if query.people_number is not None else ()
-    hard = _hard(strict_plan, costs)
-    total = total_usd(costs) if costs else None
-    return PlanVerdict(rules, True, facts, hard, total, None, all_passed(facts, hard), costs)
+    return plan_verdict("strict", asked, facts, _hard(strict_plan, asked, costs), costs or None)
 
 
 def _commonsense(plan: StrictPlan) -> Facts:
     facts = {check.__name__: _fact(check.__name__, check(plan)) for check in CHECKS}
-    if not facts["is_not_absent"].passed:
+    if facts["is_not_absent"].state is not State.PASSED:
         for name, fact in facts.items():
-            if fact.passed and names_nothing(plan, name):
+            if fact.state is State.PASSED and names_nothing(plan, name):
                 facts[name] = Fact(
                     name, State.NOT_EVALUATED, "The plan says nothing that this could be asked of."
                 )
     return facts
 
 
-def _hard(plan: StrictPlan, costs: tuple[Cost, ...]) -> Facts:
-    asked = applicable_hard(plan.query)
+def _hard(plan: StrictPlan, asked: tuple[str, ...], costs: tuple[Cost, ...]) -> Facts:
     facts = {}
     for check in WISHES:
         name = check.__name__

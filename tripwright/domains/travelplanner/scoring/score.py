@@ -18,15 +18,15 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from tripwright.domains.travelplanner.query import Query
-from tripwright.domains.travelplanner.rules.evaluate import Rules, check_rules, judge
+from tripwright.domains.travelplanner.rules.evaluate import check_rules, judge
 from tripwright.domains.travelplanner.rules.facts import (
     COMMONSENSE_NAMES,
     HARD_NAMES,
-    PlanVerdict,
     applicable_hard,
+    plan_verdict,
 )
 from tripwright.domains.travelplanner.scoring.lines import (
     BAD_LINE,
@@ -43,7 +43,7 @@ from tripwright.domains.travelplanner.scoring.lines import (
 from tripwright.domains.wording import LEVELS
 from tripwright.errors import UserError
 from tripwright.statistics.rates import ratio_interval, wilson
-from tripwright.verdict import Fact, Facts, State
+from tripwright.verdict import Fact, Group, State, Verdict
 from tripwright.world.store import World
 
 METRICS = (
@@ -83,20 +83,34 @@ def score_file(
     yield tally.summary(rules)
 
 
-def line_record(line: PlanLine, verdict: PlanVerdict) -> dict[str, Any]:
+def line_record(line: PlanLine, verdict: Verdict) -> dict[str, Any]:
     return (
-        verdict.to_contract(line.number)
+        score_line(line.number, verdict)
         | ({"inferred": list(line.inferred)} if line.inferred else {})
         | ({"problem": line.problem} if line.problem else {})
     )
 
 
-def judge_line(line: PlanLine, world: World, rules: str) -> PlanVerdict:
-    if line.error == NOT_INFERRED:
-        return PlanVerdict(rules, bool(line.plan), None, None, None, line.error, False)
+def score_line(line: int, verdict: Verdict) -> dict[str, Any]:
+    """One object of `score --json`."""
+    records = (group.record() for group in verdict.groups[1:])
+    return {
+        "line": line,
+        "final": verdict.final,
+        "delivered": verdict.delivered,
+        **{record["name"]: record["facts"] for record in records},
+        "total_cost": None,
+        "error": verdict.error,
+        **verdict.details,
+    }
+
+
+def judge_line(line: PlanLine, world: World, rules: str) -> Verdict:
     if line.query is None or line.error:
-        return PlanVerdict.undelivered(rules, line.error)
-    return judge(line.query, line.plan, world, cast(Rules, rules))
+        asked = ("valid_cost",) if line.query is None else applicable_hard(line.query)
+        delivered = line.error == NOT_INFERRED and bool(line.plan)
+        return plan_verdict(rules, asked, error=line.error, delivered=delivered)
+    return judge(line.query, line.plan, world, rules)
 
 
 # ---- metrics
@@ -122,7 +136,7 @@ class Tally:
     _sums: dict[tuple[str, str, str], Counter[Any]] = field(default_factory=dict)
     _constraints: dict[str, list[int]] = field(default_factory=dict)  # passed, asked
 
-    def add(self, query: Query | None, verdict: PlanVerdict, inferred: bool = False) -> None:
+    def add(self, query: Query | None, verdict: Verdict, inferred: bool = False) -> None:
         self.bad_lines += verdict.error == BAD_LINE
         if self.whole and verdict.error == BAD_LINE:
             return
@@ -138,8 +152,7 @@ class Tally:
         days = str(query.days) if query is not None else UNKNOWN
         group = (level, days, "inferred" if inferred else "given")
         self._sums.setdefault(group, Counter()).update(_counts(query, verdict))
-        commonsense, hard = asked_of(query, verdict)
-        for name, passed in (commonsense | hard).items():
+        for name, passed in (held for g in verdict.groups[1:] for held in asked_of(g).items()):
             rate = self._constraints.setdefault(name, [0, 0])
             rate[0] += passed
             rate[1] += 1
@@ -204,23 +217,22 @@ class Tally:
         }
 
 
-def _counts(query: Query | None, verdict: PlanVerdict) -> Counter[Any]:
+def _counts(query: Query | None, verdict: Verdict) -> Counter[Any]:
     """One line: how many of the checks of each group it passes, whether all of them, and the
     products of which a micro rate's interval is made. Under official counting a hard constraint
     that was not asked for does not spoil the macro rate (row T4)."""
-    commonsense, hard = asked_of(query, verdict)
+    commonsense, hard = (asked_of(group) for group in verdict.groups[1:])
     sense = [commonsense.get(name, False) for name in COMMONSENSE_NAMES]
-    facts = (verdict.hard or {}).values()
-    wishes = [fact.passed for fact in facts if fact.name in HARD_NAMES]
-    asked = 1 if query is None else len(applicable_hard(query))
+    wishes, asked = verdict.group("hard").facts, len(verdict.group("hard").asked)
+    passed = [fact.passed for fact in (wishes or {}).values() if fact.name in HARD_NAMES]
     counts = Counter[Any](
         {"n": 1, "delivered": int(verdict.delivered), "final": int(verdict.final)}
     )
-    none_broken = verdict.hard is not None and False not in wishes
+    none_broken = wishes is not None and False not in passed
     honest_sense, honest_hard = list(commonsense.values()), list(hard.values())
     for side, group, k, n, macro in (
         ("official", "commonsense", sum(sense), len(sense), all(sense)),
-        ("official", "hard", wishes.count(True), asked, none_broken),
+        ("official", "hard", passed.count(True), asked, none_broken),
         ("honest", "commonsense", sum(honest_sense), len(honest_sense), all(honest_sense)),
         ("honest", "hard", sum(honest_hard), len(honest_hard), all(honest_hard)),
     ):
@@ -270,20 +282,14 @@ def split_denominators(
     return sum(queries for queries, _ in parts) // share, sum(hard for _, hard in parts) // share
 
 
-def asked_of(query: Query | None, verdict: PlanVerdict) -> tuple[dict[str, bool], dict[str, bool]]:
-    """(commonsense, hard): every constraint that exists for this plan → whether it passed. Not
-    evaluated is not passed."""
-    wished = ("valid_cost",) if query is None else applicable_hard(query)
-    return _asked(COMMONSENSE_NAMES, verdict.commonsense), _asked(wished, verdict.hard)
-
-
-def _asked(names: tuple[str, ...], facts: Facts | None) -> dict[str, bool]:
-    """Where the rules spoke, what they spoke of; else what they would have spoken of."""
-    if facts is None:
-        return dict.fromkeys(names, False)
+def asked_of(group: Group) -> dict[str, bool]:
+    """Every constraint of the group that exists for this plan → whether it passed: where the rules
+    spoke, what they spoke of; else what they would have spoken of. Not evaluated is not passed."""
+    if group.facts is None:
+        return dict.fromkeys(group.asked, False)
     return {
         name: fact.state is State.PASSED
-        for name, fact in facts.items()
+        for name, fact in group.facts.items()
         if fact.state is not State.NOT_APPLICABLE
     }
 
@@ -325,7 +331,7 @@ EXAMPLES = 5  # line numbers kept for each difference
 FINAL = "final"
 
 
-Verdicts = tuple[PlanVerdict, PlanVerdict]
+Verdicts = tuple[Verdict, Verdict]
 
 
 def compare_file(
@@ -353,7 +359,7 @@ def compared_record(line: PlanLine, verdicts: Verdicts) -> dict[str, Any]:
     """The final verdicts and the constraints whose states differ."""
     rules = [verdict.rules for verdict in verdicts]
     states = [
-        {name: str(fact.state) for name, fact in verdict.facts().items()} for verdict in verdicts
+        {name: str(fact.state) for name, fact in verdict.facts.items()} for verdict in verdicts
     ]
     return {
         "line": line.number,
@@ -427,11 +433,14 @@ class HackingMeter:
         self.n += 1
         self.unanswered += line.error == UNANSWERED
         finals = [verdict.final for verdict in verdicts]
-        firsts = [next(iter(verdict.failures()), None) for verdict in verdicts]
+        firsts = [next(iter(verdict.failures), None) for verdict in verdicts]
         self._gaps[FINAL].add(line.number, finals, firsts)
-        asked = [sense | hard for sense, hard in (asked_of(line.query, each) for each in verdicts)]
+        asked = [
+            {name: held for group in each.groups[1:] for name, held in asked_of(group).items()}
+            for each in verdicts
+        ]
         for name in asked[0] | asked[1]:
-            facts = [verdict.facts().get(name) for verdict in verdicts]
+            facts = [verdict.facts.get(name) for verdict in verdicts]
             gap = self._gaps.setdefault(name, RuleGap())
             gap.add(line.number, [each.get(name) for each in asked], facts)
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 from tripwright.domains.travelplanner.tools.catalog import (
@@ -13,7 +14,6 @@ from tripwright.domains.travelplanner.tools.catalog import (
     Route,
     TravelTools,
 )
-from tripwright.tools import face as of_any_domain
 from tripwright.tools.face import (
     Face,
     Page,
@@ -24,33 +24,22 @@ from tripwright.tools.face import (
     ToolResult,
     columns,
     number,
+    write_arrays,
+    write_objects,
 )
 from tripwright.tools.signatures import ToolName
 from tripwright.world.records import Accommodation, Attraction, Flight, Restaurant
 
-# ---- results as JSON text: the two that are no rows, a list of cities and a number
+# ---- as JSON, the two results that are no rows: a list of cities and a number
 
 
-def write_objects(face: Face, result: ToolResult) -> Pieces:
-    match result:
-        case CityList(cities=cities):
-            return Pieces('{"cities": [', [*map(_text, cities)], ", ", "]}")
-        case Number(value=value):
-            return Pieces(json.dumps({"result": number(value)}))
-    return of_any_domain.write_objects(face, result)
-
-
-def write_arrays(face: Face, result: ToolResult) -> Pieces:
-    match result:
-        case CityList(cities=cities):
-            return Pieces('{"cities":[', [*map(_text, cities)], ",", "]}")
-        case Number(value=value):
-            return Pieces(json.dumps({"result": number(value)}, separators=(",", ":")))
-    return of_any_domain.write_arrays(face, result)
-
-
-def _text(value: str) -> str:
-    return json.dumps(value, ensure_ascii=False)
+def own_texts(between: str, colon: str) -> dict[type, Callable[[Any], Pieces]]:
+    text = json.JSONEncoder(ensure_ascii=False, separators=(between, colon)).encode
+    head = f'{{"cities"{colon}['
+    return {
+        CityList: lambda found: Pieces(head, [*map(text, found.cities)], between, "]}"),
+        Number: lambda found: Pieces(text({"result": number(found.value)})),
+    }
 
 
 # ---- Planner-R1's (row P1): lists of objects with all useful fields in file order
@@ -70,6 +59,7 @@ PLANNER_R1 = Face(
     core=TravelTools,
     names={tool: ToolName(tool) for tool in TOOLS},
     write=write_objects,
+    own_texts=own_texts(", ", ": "),
     tables={
         Flight: Table(
             columns(
@@ -127,6 +117,7 @@ COMPACT = Face(
     name="compact",
     core=TravelTools,
     write=write_arrays,
+    own_texts=own_texts(",", ":"),
     tables={
         Flight: Table(
             columns(("price", "price_usd", number), "duration", "number"),

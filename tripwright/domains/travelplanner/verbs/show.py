@@ -24,7 +24,7 @@ from tripwright.domains.travelplanner.plan_view import (
 from tripwright.domains.travelplanner.rules.evaluate import RULES, Rules
 from tripwright.domains.travelplanner.rules.facts import fact_words
 from tripwright.domains.travelplanner.scoring.lines import PlanLine, read_plan
-from tripwright.domains.travelplanner.scoring.score import judge_line
+from tripwright.domains.travelplanner.scoring.score import judge_line, score_line
 from tripwright.errors import UserError, printable
 from tripwright.runs import transcripts_in
 from tripwright.verdict import State
@@ -70,7 +70,7 @@ def show(
         if verdict is None:
             needed = "--world DIR and a plan with its request"
             raise UserError(f"--json prints a verdict, which needs {needed}.")
-        typer.echo(json.dumps(verdict.to_contract(entry.number)))
+        typer.echo(json.dumps(score_line(entry.number, verdict)))
     else:
         view = plan_view(entry.query, entry.plan, verdict, _notes(entry, place))
         typer.echo(plan_text(view, colour=sys.stdout.isatty() and "NO_COLOR" not in os.environ))
@@ -122,10 +122,9 @@ def plan_text(view: PlanView, colour: bool = False) -> str:
         lines += ["", *_day(day, bool(view.by_kind), sign)]
     if view.by_kind:
         lines += ["", "Costs", *_costs(view, sign)]
-    groups = (view.verdict.commonsense, view.verdict.hard) if view.verdict else ()
-    for group, facts in zip(("Commonsense", "Hard"), groups, strict=False):
-        lines += ["", f"{group} constraints"] if facts else []
-        for fact in (facts or {}).values():
+    for group in view.verdict.groups[1:] if view.verdict else ():
+        lines += ["", f"{group.name.capitalize()} constraints"] if group.facts else []
+        for fact in (group.facts or {}).values():
             lines.append(
                 f"  {sign(SIGNS[fact.state], fact_words(fact) + ASIDE.get(fact.state, ''))}"
             )
@@ -150,7 +149,7 @@ def _day(day: DayView, priced: bool, sign: Sign) -> list[str]:
 
 def _costs(view: PlanView, sign: Sign) -> list[str]:
     lines = [f"  {kind:<12} {usd(cost):>11}" for kind, cost in view.by_kind.items()]
-    total = view.verdict.total_cost if view.verdict else None
+    total = view.verdict.details["total_cost"] if view.verdict else None
     if total is not None:
         lines.append(
             f"  {'total':<12} {usd(total):>11}  {sign(*budget_words(total, view.budget_usd))}"
