@@ -15,13 +15,14 @@ httpx2 = pytest.importorskip("httpx2")
 
 from tests.server.sample_calls import sample_arguments
 from tripwright.domains import domain_named, face_named
+from tripwright.domains.deeptravel.place import live_source
 from tripwright.domains.deeptravel.routes.live_answers import (
     LiveAnswers,
     LiveServerSettings,
     survey,
 )
 from tripwright.domains.deeptravel.tools.answers import RECORDS
-from tripwright.domains.deeptravel.tools.live_tools import LiveToolBox, live_source
+from tripwright.domains.deeptravel.tools.live_tools import LiveToolBox
 from tripwright.domains.place import PlaceOptions
 from tripwright.server.tools_api import ToolsApp
 from tripwright.tools.answer import ToolAnswer

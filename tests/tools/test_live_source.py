@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from tripwright.domains import face_named
+from tripwright.domains.deeptravel.place import LiveSource, live_source
 from tripwright.domains.deeptravel.sandbox.sandbox import SandboxAnswer
 from tripwright.domains.deeptravel.tools.answers import RECORDS, ProviderAnswer
-from tripwright.domains.deeptravel.tools.live_tools import LiveSource, LiveToolBox, live_source
+from tripwright.domains.deeptravel.tools.live_tools import LiveToolBox
 from tripwright.domains.place import PlaceOptions
 from tripwright.errors import UserError
 from tripwright.world.generator import build_tables

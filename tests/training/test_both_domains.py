@@ -15,10 +15,10 @@ pytest.importorskip("torch")
 from tests.files import write_lines
 from tripwright.domains import dialect_named, dialects, domain_named, domain_of
 from tripwright.domains.deeptravel.domain import MOST_PROVIDERS, LevelMix
+from tripwright.domains.deeptravel.place import live_source
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.rewards import SUCCESS
 from tripwright.domains.deeptravel.task import Errand
-from tripwright.domains.deeptravel.tools.live_tools import live_source
 from tripwright.domains.place import PlaceOptions
 from tripwright.domains.travelplanner.task import TripTask
 from tripwright.episode import close_session

@@ -15,11 +15,11 @@ from tripwright.domains import dialect_named, domain_named
 from tripwright.domains.deeptravel.cards import read_cards
 from tripwright.domains.deeptravel.desk import DESK
 from tripwright.domains.deeptravel.expert import ErrandExpert
+from tripwright.domains.deeptravel.place import LiveSource
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests.intents import SHAPES, TripSurvey, nights_of, shape_of
 from tripwright.domains.deeptravel.requests.make import RequestScope, make_requests
 from tripwright.domains.deeptravel.requests.words import read_request
-from tripwright.domains.deeptravel.tools.live_tools import LiveSource
 from tripwright.domains.deeptravel.verifiers.evidence import evidence
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.domains.desk import FormProblems

@@ -33,6 +33,7 @@ from tripwright.domains.deeptravel.cards import (
     way_words,
 )
 from tripwright.domains.deeptravel.expert.thoughts import people_words, wish_words
+from tripwright.domains.deeptravel.place import LiveSource
 from tripwright.domains.deeptravel.request import LABELS, TravelRequest, Wish
 from tripwright.domains.deeptravel.requests.intents import (
     OF_STAY,
@@ -53,7 +54,6 @@ from tripwright.domains.deeptravel.requests.words import (
     heard_request,
     word_request,
 )
-from tripwright.domains.deeptravel.tools.live_tools import LiveSource
 from tripwright.domains.deeptravel.worlds.worlds import LAST_YEAR, CityMap, WorldProvider
 from tripwright.domains.desk import (
     EMPTY,

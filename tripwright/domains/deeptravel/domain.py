@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Annotated
@@ -15,6 +14,7 @@ from tripwright.domains.deeptravel.cards import page_of
 from tripwright.domains.deeptravel.desk import CHECKS, DESK, provider_at
 from tripwright.domains.deeptravel.dialects import DIALECTS
 from tripwright.domains.deeptravel.expert import ErrandExpert
+from tripwright.domains.deeptravel.place import LiveSource, open_place
 from tripwright.domains.deeptravel.request import LABELS, MADE_BY, TravelRequest
 from tripwright.domains.deeptravel.requests.intents import TripSurvey
 from tripwright.domains.deeptravel.requests.make import RequestScope, make_requests
@@ -27,18 +27,15 @@ from tripwright.domains.deeptravel.task import (
     figures,
     unjudged,
 )
-from tripwright.domains.deeptravel.tools.live_tools import LiveSource, LiveToolBox, live_source
 from tripwright.domains.deeptravel.verifiers.findings import RUBRICS
 from tripwright.domains.deeptravel.verifiers.judge import JudgeSettings, judging
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.domains.domain import Domain, Generator, Player, ReportHooks, Requests
 from tripwright.domains.judging import Judge, JudgingModel
-from tripwright.domains.place import Place, PlaceOptions
+from tripwright.domains.place import Place
 from tripwright.episode import Session, Task, close_session
 from tripwright.errors import UserError
-from tripwright.tools.face import Face
-from tripwright.tools.toolbox import Tools
 from tripwright.verdict import verified_by
 from tripwright.world.generator import load_world, names_of_world
 from tripwright.world.scales import SCALES
@@ -88,17 +85,6 @@ def _task(id: str, request: TravelRequest, source: World | LiveSource) -> Task:
     if isinstance(source, World):
         return Errand(id, request, _provider(source), source.name)
     return Errand(id, request, source.ask, source.where)
-
-
-class LivePlace(Place):
-    def tools(self, face: Face, page_rows: int | None = None) -> Tools:
-        return LiveToolBox(self.source.ask, face)
-
-
-@contextmanager
-def _open_place(options: PlaceOptions) -> Iterator[Place]:
-    with live_source(options) as live:
-        yield LivePlace(live, live.where, live.identity, live.figures)
 
 
 def _closed(source: World | LiveSource) -> World | None:
@@ -151,7 +137,7 @@ DOMAIN = Domain(
     dialects=DIALECTS,
     requests=Requests(TravelRequest, MADE_BY, refusal=_stranger),
     task=_task,
-    open=_open_place,
+    open=open_place,
     players={
         "errand-expert": Player(ErrandExpert, keeps=_verified),
         **{

@@ -15,21 +15,14 @@ tells the model, who may ask again or go on without.
 
 from __future__ import annotations
 
-import datetime
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, TypeVar
 
-from tripwright.domains.deeptravel.sandbox.provider import Provider, ProviderFault
+from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
 from tripwright.domains.deeptravel.sandbox.sandbox import (
-    Mode,
-    Sandbox,
     SandboxAnswer,
-    checked_day,
 )
-from tripwright.domains.deeptravel.sandbox.services import load_services, tools_in
-from tripwright.domains.deeptravel.sandbox.snapshot import recorded_providers
 from tripwright.domains.deeptravel.tools.answers import (
     RECORDS,
     Money,
@@ -38,7 +31,6 @@ from tripwright.domains.deeptravel.tools.answers import (
     Record,
 )
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
-from tripwright.domains.place import PlaceOptions
 from tripwright.errors import UserError
 from tripwright.tools.answer import ToolAnswer, ToolError, defused, quoted
 from tripwright.tools.face import Face
@@ -47,7 +39,7 @@ from tripwright.tools.toolbox import AnswerBox, ToolHostDown
 from tripwright.world.store import World
 
 if TYPE_CHECKING:
-    from tripwright.domains.deeptravel.sandbox.store import Store  # loads SQLAlchemy
+    pass  # loads SQLAlchemy
 
 OnFault = Literal["stop", "tell"]
 LONGEST_ARGUMENT = 300  # characters
@@ -269,96 +261,3 @@ class LiveToolBox(AnswerBox):
             return replace(
                 self.face.error(message, "unavailable"), fault=f"unavailable {fault.kind}"
             )
-
-
-# ---- what answers the tools of a run
-
-
-@dataclass(frozen=True)
-class LiveSource:
-    """`identity` goes into the run card: episodes with other tools, or another day's answers, are
-    never counted together."""
-
-    ask: AnswerSource
-    where: str
-    identity: dict[str, Any]
-    closed: WorldProvider | None = None  # a world among the services
-
-    @property
-    def sandbox(self) -> Sandbox | None:
-        return self.ask if isinstance(self.ask, Sandbox) else None
-
-    def figures(self) -> dict[str, int]:
-        """How far the sandbox has helped since this process began (row D2); nothing where there is
-        none."""
-        if self.sandbox is None:
-            return {}
-        total = self.sandbox.counts.as_dict()["total"]
-        return {
-            f"sandbox_{name}": total[name] for name in ("asked", "hits", "missed", "live_calls")
-        }
-
-
-@contextmanager
-def live_source(options: PlaceOptions) -> Iterator[LiveSource]:
-    """Raises UserError for options that do not go together, and for what load_services and the
-    sandbox refuse."""
-    if options.world is not None and options.services is not None:
-        raise UserError("Live tools need --world DIR or --services FILE, one of them; found both.")
-    if options.world is None and options.services is None and not options.replay:
-        raise UserError(
-            "Live tools need --world DIR or --services FILE, or a recorded day to --replay; found"
-            " none of them."
-        )
-    if options.store is None and (options.replay or options.snapshot is not None):
-        raise UserError("--replay and --snapshot are of recorded answers: give --store as well.")
-    if options.snapshot is not None:
-        checked_day(options.snapshot)
-    providers: dict[str, Provider] = {}  # before a store is made
-    if options.world is not None:
-        world = WorldProvider(World.open(options.world))
-        providers = dict.fromkeys(sorted(world.tools), world)
-    elif options.services is not None and not options.replay:
-        providers = load_services(options.services)
-    if options.store is None:
-        yield _source(options, providers)
-        return
-    from tripwright.domains.deeptravel.sandbox.store import open_store
-
-    with closing(open_store(options.store, create=not options.replay)) as store:
-        try:
-            source = _source(options, providers, store)
-        except ProviderFault as fault:  # the store can be opened and not be read
-            raise UserError(str(fault)) from None
-        yield source
-
-
-def _source(
-    options: PlaceOptions, providers: dict[str, Provider], store: Store | None = None
-) -> LiveSource:
-    """A replay without a world needs no key and no vendor's client."""
-    where = str(options.services)
-    if store is not None and not providers:
-        if options.snapshot is None:
-            raise UserError(
-                "Which day is replayed? Give --snapshot; 'tripwright sandbox info' says which there"
-                " are."
-            )
-        tools = tools_in(options.services) if options.services is not None else RECORDS
-        providers = recorded_providers(store, options.snapshot, tools)
-        where = f"{store.name} of {options.snapshot}"
-    closed = next((each for each in providers.values() if isinstance(each, WorldProvider)), None)
-    if closed is not None and options.world is not None:
-        where = closed.world.name
-    identity: dict[str, Any] = {
-        "tools": {tool: f"{each.name} {each.version}" for tool, each in providers.items()}
-    }
-    if store is None:
-        whole = closed if options.world is not None else None
-        return LiveSource(whole or Sandbox(providers), where, identity, closed)
-    first, today = next(iter(providers.values())), datetime.datetime.now(datetime.UTC).date()
-    first_day = first.day if isinstance(first, WorldProvider) else today.isoformat()
-    day = options.snapshot or first_day
-    mode: Mode = "replay" if options.replay else "record"
-    identity |= {"snapshot": day, "mode": mode, "store": store.name}
-    return LiveSource(Sandbox(providers, store, mode, day), where, identity, closed)

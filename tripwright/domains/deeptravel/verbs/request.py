@@ -14,6 +14,7 @@ import typer
 
 from tripwright.cli.options import Json, Restart, argument, option, read_levels
 from tripwright.cli.table import table_lines
+from tripwright.domains.deeptravel.place import live_source
 from tripwright.domains.deeptravel.requests import file as request_file
 from tripwright.domains.deeptravel.requests.file import (
     lines_of,
@@ -35,7 +36,6 @@ from tripwright.domains.deeptravel.requests.make import (
     named_places,
     possible_with,
 )
-from tripwright.domains.deeptravel.tools.live_tools import live_source
 from tripwright.domains.place import PlaceOptions
 from tripwright.errors import UserError
 from tripwright.files import check_new, make_parent, write_atomically
