@@ -1,10 +1,6 @@
-"""What a domain says of itself, once: everything that training, evaluation, serving and the command
-line need to know of its requests, tools, policies and rewards. Nobody outside the domain's folder
-asks for more, or which domain it is.
-
-docs/new-domain.md builds one from nothing. What has a default below is for domains that want more
-than an agent that can be run, trained, examined and reported.
-"""
+"""What a domain says of itself, once: all that training, evaluation, serving and the command line
+need to know of its requests, tools, policies and rewards. Nobody outside the domain's folder asks
+for more, or which domain it is. docs/new-domain.md builds one from nothing."""
 
 from __future__ import annotations
 
@@ -222,21 +218,21 @@ class Player:
 
 @dataclass(frozen=True, kw_only=True)
 class Domain:
-    """One domain. `title` is what its requests are called in messages ("travellers' requests")."""
+    """One domain: eight members that every domain has, and objects that each serve one other part
+    of the house, for domains that want it."""
 
     name: str
-    title: str
-    dialects: tuple[Dialect, ...]  # the first is the default
+    title: str  # what its requests are called in messages: "travellers' requests"
     requests: Requests
-    # Episodes
-    task: Callable[[str, Any, Any], Task]  # (id, request, source of a Place or a generated world)
+    dialects: tuple[Dialect, ...]  # the first is the default
     open: Callable[[PlaceOptions], AbstractContextManager[Place]] = open_world
-
-    # Who plays, by the names of `run --policy`: the expert first, who shows that requests can be
-    # met. Recipes and examinations call it "expert".
+    task: Callable[[str, Any, Any], Task]  # (id, request, source of a Place or a generated world)
+    # by the names of `run --policy`: the expert first, who shows that requests can be met. Recipes
+    # and examinations call it "expert"
     players: Mapping[str, Player]
     # by their names in recipes, beside "dense" and "success"
     rewards: Mapping[str, Reward] = field(default_factory=dict)
+
     judge: Judge = Judge()
     generator: Generator | None = None
     plans: Plans | None = None
