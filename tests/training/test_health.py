@@ -31,116 +31,56 @@ HEALTHY = {
 }
 
 
-def run(change: Callable[[int], dict[str, Any]], steps: int = 40) -> list[dict[str, Any]]:
+Figures = dict[str, Any]  # one that changes is a function of the step
+
+
+def run(figures: Figures, steps: int = 40) -> list[dict[str, Any]]:
     return [
-        {"stage": "rl", "step": step, **HEALTHY, **change(step)} for step in range(1, steps + 1)
+        {"stage": "rl", "step": step}
+        | {name: f(step) if callable(f) else f for name, f in (HEALTHY | figures).items()}
+        for step in range(1, steps + 1)
     ]
 
 
-def ramp(step: int, first: float, last: float, steps: int = 30) -> float:
-    return first + (last - first) * min(1.0, step / steps)
+def ramp(first: float, last: float, steps: int = 30) -> Callable[[int], float]:
+    return lambda step: first + (last - first) * min(1.0, step / steps)
 
 
-def late(step: int, value: Any, usual: Any, since: int = 25) -> Any:
-    return value if step >= since else usual
+def late(value: Any, usual: Any, since: int = 25) -> Callable[[int], Any]:
+    return lambda step: value if step >= since else usual
 
 
-CASES: list[tuple[str, Callable[[int], dict[str, Any]], Callable[[int], dict[str, Any]]]] = [
-    (
-        "entropy_collapse",
-        lambda s: {"entropy": ramp(s, 0.4, 0.02)},
-        # sure, because right
-        lambda s: {
-            "entropy": ramp(s, 0.4, 0.02),
-            "reward_mean": 2.0 + 0.1 * s,
-            "pass_rate": 0.3 + 0.015 * s,
-        },
-    ),
-    (
-        "entropy_collapse",
-        lambda s: {"entropy": ramp(s, 0.04, 0.009)},
-        lambda s: {"entropy": ramp(s, 0.04, 0.011)},
-    ),
-    (
-        "entropy_collapse",
-        lambda s: {"entropy": late(s, 0.0, 0.4)},
-        # nothing was trained on, so nothing was measured
-        lambda s: {"entropy": late(s, 0.0, 0.4), "grad_norm": late(s, 0.0, 0.5)},
-    ),
-    (
-        "groups_agree",
-        lambda s: {"kept_groups": late(s, 0.0, 0.7)},
-        lambda s: {"kept_groups": late(s, 0.11, 0.7)},
-    ),
-    (
-        "stopped_by_length",
-        lambda s: {"stop_reasons": {"answer": 0.94, "max_turns": 0.04, "context_overflow": 0.02}},
-        lambda s: {"stop_reasons": {"answer": 0.9, "max_turns": 0.04, "format_error": 0.06}},
-    ),
-    (
-        "gradient_spike",
-        lambda s: {"grad_norm": 7.6 if s == 30 else 0.5},
-        lambda s: {"grad_norm": 7.4 if s == 30 else 0.5},
-    ),
-    (
-        "not_finite",
-        lambda s: {"grad_norm": math.nan if s == 30 else 0.5},
-        lambda s: {"grad_norm": 0.0 if s == 30 else 0.5},
-    ),
-    (
-        "reward_without_passes",
-        lambda s: {"reward_mean": ramp(s, 2.0, 2.6)},
-        lambda s: {"reward_mean": ramp(s, 2.0, 2.6), "pass_rate": ramp(s, 0.3, 0.4)},
-    ),
-    (
-        "reward_without_passes",
-        lambda s: {"reward_mean": ramp(s, 0.0, 0.5), "pass_rate": 0.0},
-        # other weights, not other plans
-        lambda s: {
-            "reward_mean": late(s, 2.6, 2.0),
-            "curriculum_stage": late(s, "stage1", "stage2"),
-        },
-    ),
-    (
-        "official_gap_opens",
-        lambda s: {"strict_gap": ramp(s, 0.03, 0.12)},
-        lambda s: {"strict_gap": ramp(s, 0.1, 0.12)},
-    ),
-    *(
-        (
-            gap,
-            lambda s, gap=gap: {gap: late(s, 0.05, 0.001)},
-            lambda s, gap=gap: {gap: late(s, 0.019, 0.001)},
-        )
-        for gap in ("logprob_gap", "sampler_gap")
-    ),
-    ("kl_grows", lambda s: {"kl": ramp(s, 0.0, 0.6)}, lambda s: {"kl": ramp(s, 0.2, 0.45)}),
-    (
-        "unscored",
-        lambda s: {"unscored": late(s, 2, 0), "episodes": 64},
-        lambda s: {"unscored": 1 if s == 30 else 0, "episodes": 64},
-    ),
-    (
-        "verifier_fails",
-        lambda s: {"verifier_success_rate": late(s, 0.9, 1.0)},
-        lambda s: {"verifier_success_rate": 0.995},
-    ),
-    (
-        "short_episodes",
-        lambda s: {"completion_tokens_mean": ramp(s, 400, 90), "turns_mean": ramp(s, 8, 2)},
-        # as many turns in fewer words
-        lambda s: {"completion_tokens_mean": ramp(s, 400, 90), "turns_mean": ramp(s, 8, 6)},
-    ),
-    (
-        "tool_errors",
-        lambda s: {"tool_call_accuracy": late(s, 0.7, 0.95)},
-        lambda s: {"tool_call_accuracy": 0.81},
-    ),
-    (
-        "clip_fraction",
-        lambda s: {"clip_fraction": late(s, 0.5, 0.02)},
-        lambda s: {"clip_fraction": 0.29},
-    ),
+def once(value: Any, usual: Any) -> Callable[[int], Any]:
+    return lambda step: value if step == 30 else usual
+
+
+SURE = {"entropy": ramp(0.4, 0.02)}
+RIGHT = {"reward_mean": lambda s: 2.0 + 0.1 * s, "pass_rate": lambda s: 0.3 + 0.015 * s}
+OVER = {"answer": 0.94, "max_turns": 0.04, "context_overflow": 0.02}
+MALFORMED = {"answer": 0.9, "max_turns": 0.04, "format_error": 0.06}
+BETTER, FEWER_WORDS = {"reward_mean": ramp(2.0, 2.6)}, {"completion_tokens_mean": ramp(400, 90)}
+OTHER_WEIGHTS = {"reward_mean": late(2.6, 2.0), "curriculum_stage": late("stage1", "stage2")}
+NO_LOSS = {"entropy": late(0.0, 0.4), "grad_norm": late(0.0, 0.5)}  # so nothing was measured
+
+CASES: list[tuple[str, Figures, Figures]] = [  # name, trouble, near miss
+    ("entropy_collapse", SURE, SURE | RIGHT),
+    ("entropy_collapse", {"entropy": ramp(0.04, 0.009)}, {"entropy": ramp(0.04, 0.011)}),
+    ("entropy_collapse", {"entropy": late(0.0, 0.4)}, NO_LOSS),
+    ("groups_agree", {"kept_groups": late(0.0, 0.7)}, {"kept_groups": late(0.11, 0.7)}),
+    ("stopped_by_length", {"stop_reasons": OVER}, {"stop_reasons": MALFORMED}),
+    ("gradient_spike", {"grad_norm": once(7.6, 0.5)}, {"grad_norm": once(7.4, 0.5)}),
+    ("not_finite", {"grad_norm": once(math.nan, 0.5)}, {"grad_norm": once(0.0, 0.5)}),
+    ("reward_without_passes", BETTER, BETTER | {"pass_rate": ramp(0.3, 0.4)}),
+    ("reward_without_passes", {"reward_mean": ramp(0.0, 0.5), "pass_rate": 0.0}, OTHER_WEIGHTS),
+    ("official_gap_opens", {"strict_gap": ramp(0.03, 0.12)}, {"strict_gap": ramp(0.1, 0.12)}),
+    ("logprob_gap", {"logprob_gap": late(0.05, 0.001)}, {"logprob_gap": late(0.019, 0.001)}),
+    ("sampler_gap", {"sampler_gap": late(0.05, 0.001)}, {"sampler_gap": late(0.019, 0.001)}),
+    ("kl_grows", {"kl": ramp(0.0, 0.6)}, {"kl": ramp(0.2, 0.45)}),
+    ("unscored", {"unscored": late(2, 0)}, {"unscored": once(1, 0)}),
+    ("verifier_fails", {"verifier_success_rate": late(0.9, 1)}, {"verifier_success_rate": 0.995}),
+    ("short_episodes", *(FEWER_WORDS | {"turns_mean": ramp(8, last)} for last in (2, 6))),
+    ("tool_errors", {"tool_call_accuracy": late(0.7, 0.95)}, {"tool_call_accuracy": 0.81}),
+    ("clip_fraction", {"clip_fraction": late(0.5, 0.02)}, {"clip_fraction": 0.29}),
 ]
 
 
@@ -162,20 +102,18 @@ def test_every_pattern_has_a_case():
 
 
 def test_a_healthy_run_an_empty_row_and_broken_figures_raise_nothing():
-    assert check(run(lambda s: {})) == []
+    assert check(run({})) == []
     assert check([{"stage": "sft", "step": step} for step in range(1, 50)]) == []
     odd = dict.fromkeys(HEALTHY, "many") | {"stop_reasons": {"max_turns": None}}
     assert check([{"stage": "rl", "step": step, **odd} for step in range(1, 50)]) == []
 
 
 def test_a_warning_is_raised_once_ends_and_may_return():
-    def spells(step: int) -> dict[str, Any]:
-        return {"logprob_gap": 0.5 if 10 <= step < 20 or step >= 60 else 0.001}
-
-    found = [warning for warning in check(run(spells, 80)) if warning.name == "logprob_gap"]
+    gap = {"logprob_gap": lambda step: 0.5 if 10 <= step < 20 or step >= 60 else 0.001}
+    found = [warning for warning in check(run(gap, 80)) if warning.name == "logprob_gap"]
     assert [(w.since_step, w.until_step is None) for w in found] == [(10, False), (60, True)]
     assert found[0].until_step is not None and 20 <= found[0].until_step < 40
-    watch = HealthMonitor(run(spells, 80))
+    watch = HealthMonitor(run(gap, 80))
     lines = [json.loads(line) for line in watch.text().splitlines()]
     assert [(line["since_step"], line.get("until_step")) for line in lines] == [
         (10, found[0].until_step),
@@ -185,7 +123,7 @@ def test_a_warning_is_raised_once_ends_and_may_return():
 
 
 def test_a_resumed_watch_tells_nothing_twice_and_nothing_late():
-    rows = run(lambda s: {"entropy": ramp(s, 0.4, 0.0), "clip_fraction": late(s, 0.6, 0.0, 33)})
+    rows = run({"entropy": ramp(0.4, 0.0), "clip_fraction": late(0.6, 0.0, 33)})
     whole = check(rows)
     first = check(rows[:30])
     resumed = HealthMonitor(rows[:30])
@@ -198,23 +136,13 @@ def test_stages_do_not_compare_with_each_other():
         {"stage": "sft", "step": step, "grad_norm": 0.01, "tokens_per_second": 9000.0}
         for step in range(1, 30)
     ]
-    assert check([*sft, *run(lambda s: {})]) == []
+    assert check([*sft, *run({})]) == []
 
 
 def test_a_longer_string_to_copy_is_no_spike():
     def told(norm: float, longer: bool) -> list[str]:
-        rows = [
-            {"stage": "copy_pretraining", "step": s, "grad_norm": 0.5, "copy_length": 8}
-            for s in range(1, 30)
-        ]
-        return [
-            w.name
-            for w in check(
-                [
-                    *rows,
-                    {**rows[-1], "step": 30, "grad_norm": norm, "copy_length": 16 if longer else 8},
-                ]
-            )
-        ]
+        row = {"stage": "copy_pretraining", "grad_norm": 0.5, "copy_length": 8}
+        last = row | {"step": 30, "grad_norm": norm, "copy_length": 16 if longer else 8}
+        return [w.name for w in check([*({**row, "step": s} for s in range(1, 30)), last])]
 
     assert told(25.0, longer=True) == [] and told(25.0, longer=False) == ["gradient_spike"]

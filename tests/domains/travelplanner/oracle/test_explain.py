@@ -122,96 +122,50 @@ OVER_BROOK_LATER = {(HOMER, "Brook", 2): 9, ("Brook", "Aston", 4): 9}
 DEAR_FLIGHTS = dict.fromkeys(FLY_TO_ASTON, 900) | LATER
 QUALIFIES, DAY, NO_WAY = "only Aston qualifies", "on 2022-03-01", "no way from Homer to Aston"
 
+IN_ASTON, IN_BROOK, IN_COVE = ({city: 10} for city in CITIES)  # French food
+ROOM_BY_CAR, PETS_BY_CAR = PRIVATE_ROOM | NO_FLIGHT, PETS | NO_FLIGHT
+TWO_BY_CAR, CHEAPER = {"cities": 2, **NO_FLIGHT}, {"budget": 500}
+CHEAPER_RIDE = CHEAPER | {"transportation": "no self-driving"}
+FLOWN, FLOWN_LATER = (TO_BROOK, FLY_TO_ASTON), (TO_BROOK, LATER)
+
+NONE = "no road, and no flight wanted"
+NO_ROAD, NO_SUCH_ROOM = f"{NO_WAY} ({NONE})", "no private room that allows pets"
+COSTS, SERVED = "the cheapest plan costs $3,790", "French is served in Aston"
+LONG_STAY = "Aston: the one stay that fits asks for 7 nights or more"
+LONG_STAY_IN_COVE = "Cove has French food, but cannot host this trip: the one stay that fits asks"
+NO_STAYS = "2 of 3 cities of Westland qualify (Aston and Brook); Cove: no stays at all"
+DEAR_DATES = "2022-03-01 to 2022-03-05, within $1,000: the cheapest plan costs $3,980 (transport"
+
 CULPRITS: list[tuple[str, World, Query, str]] = [
     ("room type", made(), asked(**SHARED), "0 of 3 cities of Westland qualify"),
     ("room type", made(), asked(3, **SHARED), "shared room: Aston: 1 stay, no shared room"),
-    (
-        "room type",
-        made(only_here(nights=7)),
-        asked(**PRIVATE_ROOM),
-        "Aston: the one stay that fits asks for 7 nights or more",
-    ),
+    ("room type", made(only_here(nights=7)), asked(**PRIVATE_ROOM), LONG_STAY),
     ("house rule", made(NO_PETS), asked(**PETS), "Aston: 1 stay, none that allows pets"),
     ("cuisine", made(), asked(**FRENCH), "in Aston, Brook and Cove serves French food"),
     ("transportation", made(None, None, NO_ROADS, FLY_TO_ASTON), asked(**NO_FLIGHT), "(no road"),
     ("dates", made(None, None, NO_ROADS, LATER), asked(), "no flight on 2022-03-01"),
-    (
-        "cities",
-        made({"Cove": []}),
-        asked(days=7, cities=3),
-        "2 of 3 cities of Westland qualify (Aston and Brook); Cove: no stays at all",
-    ),
+    ("cities", made({"Cove": []}), asked(7, 3), NO_STAYS),
     ("cities", made(THREE_NIGHTS), asked(cities=2), "4 nights cannot be shared"),
     ("budget", made(), asked(budget=100), "the cheapest plan costs $390 (transport $10, stays"),
-    (
-        "house rule, room type",
-        made(ROOM_WITHOUT_PETS),
-        asked(**PRIVATE_ROOM, **PETS),
-        "no private room that allows pets",
-    ),
-    (
-        "cuisine, room type",
-        made(only_here(), {"Brook": 10}),
-        asked(**PRIVATE_ROOM, **FRENCH),
-        QUALIFIES,
-    ),
-    (
-        "room type, transportation",
-        made(only_here(), None, TO_BROOK, FLY_TO_ASTON),
-        asked(**PRIVATE_ROOM, **NO_FLIGHT),
-        f"{NO_WAY} (no road, and no flight wanted)",
-    ),
-    ("dates, room type", made(only_here(), None, TO_BROOK, LATER), asked(**PRIVATE_ROOM), DAY),
+    ("house rule, room type", made(ROOM_WITHOUT_PETS), asked(**PRIVATE_ROOM, **PETS), NO_SUCH_ROOM),
+    ("cuisine, room type", made(only_here(), IN_BROOK), asked(**PRIVATE_ROOM, **FRENCH), QUALIFIES),
+    ("room type, transportation", made(only_here(), None, *FLOWN), asked(**ROOM_BY_CAR), NO_ROAD),
+    ("dates, room type", made(only_here(), None, *FLOWN_LATER), asked(**PRIVATE_ROOM), DAY),
     ("cities, room type", made(only_here()), asked(cities=2, **PRIVATE_ROOM), QUALIFIES),
-    (
-        "budget, room type",
-        made(only_here(price=900)),
-        asked(budget=500, **PRIVATE_ROOM),
-        "the cheapest plan costs $3,790",
-    ),
-    ("cuisine, house rule", made(PETS_IN_ASTON, {"Brook": 10}), asked(**PETS, **FRENCH), QUALIFIES),
-    (
-        "house rule, transportation",
-        made(PETS_IN_ASTON, None, TO_BROOK, FLY_TO_ASTON),
-        asked(**PETS, **NO_FLIGHT),
-        NO_WAY,
-    ),
-    ("dates, house rule", made(PETS_IN_ASTON, None, TO_BROOK, LATER), asked(**PETS), DAY),
+    ("budget, room type", made(only_here(price=900)), asked(**CHEAPER, **PRIVATE_ROOM), COSTS),
+    ("cuisine, house rule", made(PETS_IN_ASTON, IN_BROOK), asked(**PETS, **FRENCH), QUALIFIES),
+    ("house rule, transportation", made(PETS_IN_ASTON, None, *FLOWN), asked(**PETS_BY_CAR), NO_WAY),
+    ("dates, house rule", made(PETS_IN_ASTON, None, *FLOWN_LATER), asked(**PETS), DAY),
     ("cities, house rule", made(PETS_IN_ASTON), asked(cities=2, **PETS), QUALIFIES),
-    ("budget, house rule", made(DEAR_ZOO), asked(budget=500, **PETS), "$3,790"),
-    (
-        "cuisine, transportation",
-        made(None, {"Aston": 10}, TO_BROOK, FLY_TO_ASTON),
-        asked(**FRENCH, **NO_FLIGHT),
-        "French is served in Aston",
-    ),
-    ("cuisine, dates", made(None, {"Aston": 10}, TO_BROOK, LATER), asked(**FRENCH), DAY),
-    (
-        "cities, cuisine",
-        made(LONG_IN_COVE, {"Cove": 10}),
-        asked(cities=2, **FRENCH),
-        "Cove has French food, but cannot host this trip: the one stay that fits asks for 4",
-    ),
-    ("budget, cuisine", made(None, {"Aston": 900}), asked(budget=500, **FRENCH), "within $500"),
-    (
-        "cities, transportation",
-        made(None, None, TO_ASTON, OVER_BROOK),
-        asked(cities=2, **NO_FLIGHT),
-        "no road, and no flight wanted",
-    ),
-    (
-        "budget, transportation",
-        made(),
-        asked(budget=500, transportation="no self-driving"),
-        "no self-driving, within $500",
-    ),
+    ("budget, house rule", made(DEAR_ZOO), asked(**CHEAPER, **PETS), "$3,790"),
+    ("cuisine, transportation", made(None, IN_ASTON, *FLOWN), asked(**FRENCH, **NO_FLIGHT), SERVED),
+    ("cuisine, dates", made(None, IN_ASTON, *FLOWN_LATER), asked(**FRENCH), DAY),
+    ("cities, cuisine", made(LONG_IN_COVE, IN_COVE), asked(cities=2, **FRENCH), LONG_STAY_IN_COVE),
+    ("budget, cuisine", made(None, {"Aston": 900}), asked(**CHEAPER, **FRENCH), "within $500"),
+    ("cities, transportation", made(None, None, TO_ASTON, OVER_BROOK), asked(**TWO_BY_CAR), NONE),
+    ("budget, transportation", made(), asked(**CHEAPER_RIDE), "no self-driving, within $500"),
     ("cities, dates", made(None, None, TO_ASTON, OVER_BROOK_LATER), asked(cities=2), DAY),
-    (
-        "budget, dates",
-        made(None, None, NO_ROADS, DEAR_FLIGHTS),
-        asked(budget=1000),
-        "2022-03-01 to 2022-03-05, within $1,000: the cheapest plan costs $3,980 (transport",
-    ),
+    ("budget, dates", made(None, None, NO_ROADS, DEAR_FLIGHTS), asked(budget=1000), DEAR_DATES),
     ("budget, cities", made(DEAR_BUT_ASTON), asked(cities=2, budget=600), "2 cities in Westland"),
 ]
 
