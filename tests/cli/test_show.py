@@ -85,10 +85,8 @@ def test_a_sound_plan_with_its_prices(world, query, rules, shown):
         price, name = f"${cost['total_usd']:,.2f}  ", cost["what"].split(" from ")[0]
         line = next(line for line in page.splitlines() if price in line and name in line)
         assert cost["count"] == 1 or f"({cost['count']} × ${cost['unit_usd']:,.2f})" in line
-    assert (
-        f"${verdict.details['total_cost']:,.2f}  ✓ $" in page
-        and f"of ${query.budget:,.2f} left" in page
-    )
+    assert f"${verdict.details['total_cost']:,.2f}  ✓ $" in page
+    assert f"of ${query.budget:,.2f} left" in page
     parts = ("Day 1", "Day 2", "Day 3", "Costs", "Commonsense constraints")
     places = [page.index(part) for part in parts]
     assert places == sorted(places)

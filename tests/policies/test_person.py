@@ -1,10 +1,7 @@
 """A person in the terminal: what may be typed, what becomes a turn, and leaving in the middle."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
-from pathlib import Path
 
 import pytest
 
@@ -69,7 +66,7 @@ def expert_lines(task: TripTask) -> list[str]:
     ]
 
 
-def test_a_person_who_plays_the_expert_passes(tasks: list[TripTask]) -> None:
+def test_a_person_who_plays_the_expert_passes(tasks):
     episode, shown = one(tasks[0], *expert_lines(tasks[0]))
     assert episode.verdict is not None and episode.verdict.final
     assert tasks[0].request.query in shown and "This trip is over: answer" in shown
@@ -82,7 +79,7 @@ def test_a_person_who_plays_the_expert_passes(tasks: list[TripTask]) -> None:
     assert all(row["name"] in shown for row in meals)  # answers are shown
 
 
-def test_what_is_no_turn_costs_nothing(tasks: list[TripTask]) -> None:
+def test_what_is_no_turn_costs_nothing(tasks):
     asked = ["", "help", "tools", "request", "prompt", "fly me to the moon", "search"]
     wrong = ["flights Aa, Bb, Cc, Dd", "answer @/no/such/file"]
     episode, shown = one(tasks[0], *asked, *wrong, "answer", "[]", ".")
@@ -98,18 +95,18 @@ def test_what_is_no_turn_costs_nothing(tasks: list[TripTask]) -> None:
         assert said in shown
 
 
-def test_a_mistake_in_a_call_is_the_tools_to_refuse(tasks: list[TripTask]) -> None:
+def test_a_mistake_in_a_call_is_the_tools_to_refuse(tasks):
     episode, shown = one(tasks[0], "restaurants Atlantis", "answer nothing")
     assert episode.transcript.calls[0].error and "Unknown city 'Atlantis'" in shown
 
 
-def test_a_dialect_in_words_takes_lines_of_text(tasks: list[TripTask], tmp_path: Path) -> None:
+def test_a_dialect_in_words_takes_lines_of_text(tasks, tmp_path):
     (tmp_path / "plan.txt").write_text("Day 1: stay at home\n")
     episode, _ = one(tasks[0], f"answer @{tmp_path / 'plan.txt'}", dialect="star")
     assert episode.transcript.answer == "Day 1: stay at home"
 
 
-def test_rows_without_labels_are_shown_with_them(tasks: list[TripTask]) -> None:
+def test_rows_without_labels_are_shown_with_them(tasks):
     _, shown = one(tasks[0], f"restaurants {tasks[0].request.dest}", "answer x", dialect="compact")
     assert any(
         all(field in line for field in ("average_cost_usd", "cuisines", "name"))
@@ -117,7 +114,7 @@ def test_rows_without_labels_are_shown_with_them(tasks: list[TripTask]) -> None:
     )
 
 
-def test_who_leaves_in_the_middle_goes_on_there(tasks: list[TripTask], tmp_path: Path) -> None:
+def test_who_leaves_in_the_middle_goes_on_there(tasks, tmp_path):
     lines = [*expert_lines(tasks[0]), *expert_lines(tasks[1])]
     for count in (2, 1, 2):  # calls typed before the terminal is closed
         with pytest.raises(KeyboardInterrupt):
@@ -136,7 +133,7 @@ def test_who_leaves_in_the_middle_goes_on_there(tasks: list[TripTask], tmp_path:
     assert not (tmp_path / "run" / "calls.jsonl").exists()
 
 
-def test_quit_is_an_interruption(tasks: list[TripTask], tmp_path: Path) -> None:
+def test_quit_is_an_interruption(tasks, tmp_path):
     policy = Typed(["quit"]).policy()
     policy.keep(PaidCalls(tmp_path / "calls.jsonl"))
     with pytest.raises(KeyboardInterrupt):
@@ -166,7 +163,7 @@ def schemas(world: World) -> list[dict]:
         ("restaurants", "search_restaurants", {}),
     ],
 )
-def test_the_short_form(schemas: list[dict], line: str, tool: str, arguments: dict) -> None:
+def test_the_short_form(schemas, line, tool, arguments):
     said = json.loads(
         call_of(line, schemas).removeprefix("<tool_call>").removesuffix("</tool_call>")
     )
@@ -174,19 +171,19 @@ def test_the_short_form(schemas: list[dict], line: str, tool: str, arguments: di
 
 
 @pytest.mark.parametrize("line", ["flights A, B, C, D", "flights {", "s A", "xyz"])
-def test_what_means_no_call(schemas: list[dict], line: str) -> None:
+def test_what_means_no_call(schemas, line):
     with pytest.raises(Mistyped):
         call_of(line, schemas)
 
 
-def test_numbers_are_numbers_where_a_tool_takes_them(world: World) -> None:
+def test_numbers_are_numbers_where_a_tool_takes_them(world):
     paged = ToolBox(world, face_named("planner_r1"), page_rows=5).schemas
     assert '"page":2' in call_of("restaurants Aa, 2", paged)
     assert '"page":"two"' in call_of("restaurants Aa, two", paged)
     assert "search_restaurants city, [page]" in tool_list(paged)
 
 
-def test_tables_are_aligned_and_long_values_cut() -> None:
+def test_tables_are_aligned_and_long_values_cut():
     assert table(["a", "bb"], [["x" * 60, 1], ["y", 22]]).splitlines() == [
         "a" + " " * 47 + "  bb",
         "x" * 48 + "  1",

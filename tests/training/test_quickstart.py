@@ -89,8 +89,6 @@ def test_the_whole_loop(tmp_path, tiny_recipe, monkeypatch, capsys):
 @pytest.mark.parametrize("minutes", [30, 5, 1])
 def test_the_time_given_is_shared(minutes):
     recipe = quickstart_recipe(minutes)
-    assert recipe.sft is not None
-    assert recipe.rl is not None
     assert recipe.sft.max_minutes
     assert recipe.rl.settings.max_minutes
     left = max(1.0, minutes - FIXED_MINUTES)

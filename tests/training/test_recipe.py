@@ -42,7 +42,6 @@ def test_arrays_are_tuples_whole_numbers_are_fractions_and_none_is_none(tmp_path
     )
     assert recipe.data.mix == Mix(days=(3, 5), slack=(1.0, 2.0), style="rich")
     assert recipe.sft is not None and recipe.sft.steps is None and recipe.sft.max_minutes == 2.0
-    assert recipe.rl is not None
     assert isinstance(recipe.rl.settings, GrpoSettings)
     assert recipe.rl.settings.clip.dual is None
 

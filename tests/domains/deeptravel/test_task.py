@@ -103,7 +103,6 @@ def test_a_trajectory_that_fails_stops_early(provider, requests):
     answer = json.loads(session.transcript.answer)
     session.transcript.answer = json.dumps({**answer, "return": []})
     episode = close_session(session)
-    assert episode.verdict is not None
     assert not episode.verdict.final
     assert episode.verdict.group("turns").facts is None
     facts = episode.verdict.group("trajectory").facts or {}

@@ -1,8 +1,6 @@
 """P4's reward against cases worked out by hand, and the claim of Lemma 1 (row P16): only a passing
 plan reaches the full value."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
@@ -69,9 +67,7 @@ ALL = ("valid_cuisine", "valid_room_rule", "valid_transportation", "valid_room_t
 
 @pytest.mark.parametrize(("weights", "value"), FULL_VALUE.items())
 @pytest.mark.parametrize("wishes", [(), ALL[:1], ALL])
-def test_a_passing_plan_is_worth_exactly_5_3_1(
-    weights: Reward, value: float, wishes: tuple[str, ...]
-) -> None:
+def test_a_passing_plan_is_worth_exactly_5_3_1(weights, value, wishes):
     made = rewarded(verdict(WHOLE, wished(*wishes)), 1 + len(wishes), True, weights)
     assert (made.total, made.parts) == (value, terms(1, 1, 1, 1, 1))
 
@@ -92,9 +88,7 @@ def test_a_passing_plan_is_worth_exactly_5_3_1(
         (("is_valid_information_in_sandbox",), None, terms(7 / 8, 0, 0, 0, 0)),
     ],
 )
-def test_what_is_broken_costs_its_share_of_each_stage(
-    broken: tuple[str, ...], hard: Facts | None, parts: dict[str, float]
-) -> None:
+def test_what_is_broken_costs_its_share_of_each_stage(broken, hard, parts):
     judged = verdict(facts(COMMONSENSE_NAMES, **dict.fromkeys(broken, FAILED)), hard)
     asked = 3 if hard is None else sum(fact.state is not NOT_ASKED for fact in hard.values())
     values = list(parts.values())
@@ -103,7 +97,7 @@ def test_what_is_broken_costs_its_share_of_each_stage(
         assert made.total == pytest.approx(value, abs=1e-12) and made.parts == parts
 
 
-def test_only_what_was_asked_for_is_counted() -> None:
+def test_only_what_was_asked_for_is_counted():
     """One hard constraint failed: a half of two that were asked for, a fifth of five."""
     two = rewarded(verdict(WHOLE, wished("valid_cuisine", valid_cuisine=FAILED)), 2, True, SUM)
     five = rewarded(verdict(WHOLE, wished(*ALL, valid_cuisine=FAILED)), 5, True, SUM)
@@ -111,9 +105,7 @@ def test_only_what_was_asked_for_is_counted() -> None:
 
 
 @pytest.mark.parametrize("weights", FULL_VALUE)
-def test_an_answer_that_breaks_the_schema_is_worth_0_whatever_the_judge_would_say(
-    weights: Reward,
-) -> None:
+def test_an_answer_that_breaks_the_schema_is_worth_0_whatever_the_judge_would_say(weights):
     made = rewarded(verdict(WHOLE, wished()), 1, False, weights)
     assert (made.total, made.parts) == (0.0, terms(0, 0, 0, 0, 0))
 
@@ -124,12 +116,12 @@ def test_an_answer_that_breaks_the_schema_is_worth_0_whatever_the_judge_would_sa
     [verdict(None, None, "KeyError"), verdict(WHOLE, None, "ValueError")],
     ids=["commonsense", "hard"],
 )
-def test_a_plan_that_makes_the_judge_crash_is_worth_0(crashed: Verdict, weights: Reward) -> None:
+def test_a_plan_that_makes_the_judge_crash_is_worth_0(crashed, weights):
     assert rewarded(crashed, 2, True, weights).total == 0.0
 
 
 @pytest.mark.parametrize("weights", FULL_VALUE)
-def test_nothing_delivered_is_worth_0(weights: Reward) -> None:
+def test_nothing_delivered_is_worth_0(weights):
     assert rewarded(UNDELIVERED, 1, True, weights).total == 0.0
 
 
@@ -158,9 +150,7 @@ def verdicts(draw: st.DrawFn) -> tuple[Verdict, int, bool]:
 
 
 @given(verdicts())
-def test_nothing_but_a_passing_plan_reaches_the_full_value(
-    case: tuple[Verdict, int, bool],
-) -> None:
+def test_nothing_but_a_passing_plan_reaches_the_full_value(case):
     judged, asked, schema_valid = case
     for weights, value in FULL_VALUE.items():
         total = rewarded(judged, asked, schema_valid, weights).total
@@ -170,7 +160,7 @@ def test_nothing_but_a_passing_plan_reaches_the_full_value(
             assert 0.0 <= total < value
 
 
-def test_the_names_of_star_are_the_stages_of_planner_r1() -> None:
+def test_the_names_of_star_are_the_stages_of_planner_r1():
     assert REWARDS["sum"] is REWARDS["stage1"] is SUM
     assert REWARDS["macro"] is REWARDS["stage2"] is MACRO
     assert REWARDS["success"] is REWARDS["stage3"] is SUCCESS

@@ -84,7 +84,6 @@ def test_rows_are_looked_at_down_to_the_first_that_fits():
         " Private room! 1 6 No parties ok. Stay: (E) Flat."
     )
     plain = stay_walk(query(), 2, STAYS, True)
-    assert plain is not None
     assert plain.words() == "2 nights, 5 people: A 66 1 9 ok. Stay: (A) Attic."
     unlettered = stay_walk(query(), 2, [("", STAYS[0][1])], True)
     assert unlettered.words() == "2 nights, 5 people: 66 1 9 ok. Stay: Attic."

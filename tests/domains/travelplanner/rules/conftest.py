@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
+from tests.tools.conftest import rows
 from tripwright.domains.travelplanner.query import LocalConstraint, Query
+from tripwright.verdict import Verdict
 from tripwright.world.records import WorldTables
 from tripwright.world.store import World
 
@@ -69,38 +71,20 @@ _QUERY: dict[str, Any] = {
     "local_constraint": {},
 }
 
-_PLAN: list[dict[str, Any]] = [
-    {
-        "days": 1,
-        "current_city": "from Homer to Aston",
-        "transportation": "Flight Number: F1, from Homer to Aston, Departure Time: 08:00",
-        "breakfast": "-",
-        "attraction": "Lake, Aston;",
-        "lunch": "-",
-        "dinner": "Grill A, Aston",
-        "accommodation": "Inn by the lake, Aston",
-    },
-    {
-        "days": 2,
-        "current_city": "Aston",
-        "transportation": "-",
-        "breakfast": "Grill B, Aston",
-        "attraction": "Old Tower, Aston;Museum, Aston;",
-        "lunch": "Dal Palace, Aston",
-        "dinner": "Grill C, Aston",
-        "accommodation": "Inn by the lake, Aston",
-    },
-    {
-        "days": 3,
-        "current_city": "from Aston to Homer",
-        "transportation": "Flight Number: F2, from Aston to Homer",
-        "breakfast": "Grill D, Aston",
-        "attraction": "-",
-        "lunch": "-",
-        "dinner": "-",
-        "accommodation": "-",
-    },
-]
+FIELDS = "current_city transportation breakfast attraction lunch dinner accommodation".split()
+
+
+def plan_in(text: str) -> list[dict[str, Any]]:
+    """A plan in the official format, a day on each line."""
+    days = enumerate(rows(text), 1)
+    return [{"days": day, **dict(zip(FIELDS, row, strict=True))} for day, row in days]
+
+
+_PLAN = plan_in("""
+    from Homer to Aston | Flight Number: F1, from Homer to Aston, Departure Time: 08:00 | - | Lake, Aston; | - | Grill A, Aston | Inn by the lake, Aston
+    Aston | - | Grill B, Aston | Old Tower, Aston;Museum, Aston; | Dal Palace, Aston | Grill C, Aston | Inn by the lake, Aston
+    from Aston to Homer | Flight Number: F2, from Aston to Homer | Grill D, Aston | - | - | - | -
+""")  # noqa: E501
 
 
 @pytest.fixture
@@ -121,3 +105,9 @@ def changed(plan: list[dict[str, Any]], day: int, **change: Any) -> list[dict[st
 
 def asking(query: Query, **wishes: Any) -> Query:
     return query.model_copy(update={"local_constraint": LocalConstraint.model_validate(wishes)})
+
+
+def stated(verdict: Verdict) -> list[str]:
+    """The hard constraints that the request states."""
+    facts = verdict.group("hard").facts or {}
+    return [name for name, fact in facts.items() if fact.passed is not None]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.domains.travelplanner.rules.conftest import asking, changed
+from tests.domains.travelplanner.rules.conftest import asking, changed, stated
 from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES
 from tripwright.domains.travelplanner.rules.star import STAR
 from tripwright.verdict import Verdict
@@ -22,6 +22,11 @@ def by_road(plan: Plan, words: dict[int, str]) -> Plan:
 
 def in_words(word: str) -> dict[int, str]:
     return {day: f"{word}, from {said.split(' from ')[1]}" for day, said in DRIVE.items()}
+
+
+def paid(verdict: Verdict, kind: str) -> list[tuple[float, int]]:
+    costs = verdict.details["costs"]
+    return [(cost["unit_usd"], cost["count"]) for cost in costs if cost["kind"] == kind]
 
 
 def broken(verdict: Verdict) -> set[tuple[str, int | None, str | None]]:
@@ -70,9 +75,7 @@ def test_the_plan_passes_and_its_costs_add_up(query, plan, world):
 def test_any_other_word_means_driving_and_is_paid_for(query, plan, world, word):
     driven = STAR.judge(query, by_road(plan, DRIVE), world)
     assert driven.final
-    assert [
-        cost["unit_usd"] for cost in driven.details["costs"] if cost["kind"] == "self-driving"
-    ] == [54, 55]
+    assert paid(driven, "self-driving") == [(54, 1), (55, 1)]
     worded = STAR.judge(query, by_road(plan, in_words(word)), world)
     assert worded.final and worded.details["costs"] == driven.details["costs"]
 
@@ -82,81 +85,57 @@ SANDBOX, ELSEWHERE = "is_valid_information_in_sandbox", "is_valid_information_in
 ABSENT, ROUTE = "is_not_absent", ("is_reasonable_visiting_city", None, "current_city")
 CONFLICT = ("is_valid_transportation", None, "transportation")
 CITIES = (ABSENT, None, "current_city")
-NIGHTS = ("is_valid_accommodation", 1, "accommodation")
+NIGHTS, LUNCH = ("is_valid_accommodation", 1, "accommodation"), (ELSEWHERE, 2, "lunch")
 
 
-def way(day: int, said: str, *failures: tuple[str, int | None, str | None]) -> Any:
-    return day, {"transportation": said}, set(failures)
-
-
-def on_day_2(*constraints: Any, **change: Any) -> Any:
-    """A constraint alone is about the one field that is changed."""
+def on(day: int, *constraints: Any, **change: Any) -> Any:
+    """A constraint alone is about the first field that is changed."""
     field = next(iter(change))
-    return 2, change, {(c, 2, field) if isinstance(c, str) else c for c in constraints}
+    return day, change, {(c, day, field) if isinstance(c, str) else c for c in constraints}
+
+
+def way(day: int, said: str, *constraints: Any) -> Any:
+    return on(day, *constraints, transportation=said)
 
 
 WALK = {"current_city": "from Aston to Aston", "transportation": "Walk from Aston to Aston"}
 CASES: list[tuple[int, dict[str, Any], Failures]] = [
     # a word that is no mode: a second way to travel, and on a road that is not there
     way(3, "Bus, from Aston to Homer", CONFLICT),
-    way(
-        1,
-        "Taxi, from Homer to Brook",
-        (SANDBOX, 1, "transportation"),
-        (ELSEWHERE, 1, "transportation"),
-    ),
-    way(3, "Flight, from Aston to Homer", (SANDBOX, 3, "transportation")),
+    way(1, "Taxi, from Homer to Brook", SANDBOX, ELSEWHERE),
+    way(3, "Flight, from Aston to Homer", SANDBOX),
     way(3, "F2, from Aston to Homer", CONFLICT),
-    way(3, "flight number: F2, from Aston to Homer", (SANDBOX, 3, "transportation")),
-    way(3, "Flight Number: F1, from Aston to Homer", (SANDBOX, 3, "transportation")),
+    way(3, "flight number: F2, from Aston to Homer", SANDBOX),
+    way(3, "Flight Number: F1, from Aston to Homer", SANDBOX),
     way(3, "Taxi to the airport, Flight Number: F2, from Aston to Homer"),
     way(3, "Taxi, from Aston to Homer"),
     # a stay day has one city, not the letters of its name
-    on_day_2(ELSEWHERE, dinner="Home Cooking, Homer"),
-    on_day_2(ELSEWHERE, transportation=""),
-    on_day_2((SANDBOX, 2, "transportation"), CONFLICT, **WALK, lunch="-", attraction="-"),
+    on(2, ELSEWHERE, dinner="Home Cooking, Homer"),
+    on(2, ELSEWHERE, transportation=""),
+    on(2, (SANDBOX, 2, "transportation"), CONFLICT, **WALK, lunch="-", attraction="-"),
     # a state in parentheses is part of the name
-    on_day_2(
-        ROUTE,
-        CITIES,
-        (ELSEWHERE, 2, "lunch"),
-        current_city="Aston(Westland)",
-        breakfast="-",
-        dinner="-",
-    ),
-    on_day_2(SANDBOX, lunch="Dal Palace, Aston(Westland)"),
-    way(3, "Flight Number: F2, from Aston(Westland) to Homer", (SANDBOX, 3, "transportation")),
-    way(3, "Taxi, from Aston(Westland) to Homer", (SANDBOX, 3, "transportation")),
+    on(2, ROUTE, CITIES, LUNCH, current_city="Aston(Westland)", breakfast="-", dinner="-"),
+    on(2, SANDBOX, lunch="Dal Palace, Aston(Westland)"),
+    way(3, "Flight Number: F2, from Aston(Westland) to Homer", SANDBOX),
+    way(3, "Taxi, from Aston(Westland) to Homer", SANDBOX),
     # as the official rules
-    (
-        1,
-        {"current_city": "from Far to Aston"},
-        {
-            (ROUTE[0], 1, "current_city"),
-            (ABSENT, 1, "current_city"),
-            (ELSEWHERE, 1, "transportation"),
-        },
-    ),
-    on_day_2(ROUTE, CITIES, (ELSEWHERE, 2, "breakfast"), current_city="Gotham"),
-    on_day_2("is_valid_restaurants", dinner="Grill A, Aston"),
-    on_day_2("is_valid_attractions", attraction="Lake, Aston;Museum, Aston;"),
-    on_day_2(SANDBOX, attraction="Eiffel Tower, Aston;"),
-    on_day_2(NIGHTS, accommodation="Barn, Aston"),
-    (
-        1,
-        {"accommodation": "Nowhere, Aston"},
-        {(SANDBOX, 1, "accommodation"), ("is_valid_accommodation", 2, "accommodation")},
-    ),
-    on_day_2(ABSENT, NIGHTS, accommodation="-"),
-    on_day_2(ABSENT, lunch="-"),
-    on_day_2(ABSENT, attraction=""),
-    way(3, "-", (ABSENT, 3, "transportation")),
-    way(1, "-", (ABSENT, 1, "transportation"), ("is_valid_transportation", 1, "transportation")),
-    on_day_2((ABSENT, None, None), ROUTE, current_city=""),
+    on(1, ROUTE[0], ABSENT, (ELSEWHERE, 1, "transportation"), current_city="from Far to Aston"),
+    on(2, ROUTE, CITIES, (ELSEWHERE, 2, "breakfast"), current_city="Gotham"),
+    on(2, "is_valid_restaurants", dinner="Grill A, Aston"),
+    on(2, "is_valid_attractions", attraction="Lake, Aston;Museum, Aston;"),
+    on(2, SANDBOX, attraction="Eiffel Tower, Aston;"),
+    on(2, NIGHTS, accommodation="Barn, Aston"),
+    on(1, SANDBOX, ("is_valid_accommodation", 2, "accommodation"), accommodation="Nowhere, Aston"),
+    on(2, ABSENT, NIGHTS, accommodation="-"),
+    on(2, ABSENT, lunch="-"),
+    on(2, ABSENT, attraction=""),
+    way(3, "-", ABSENT),
+    way(1, "-", ABSENT, "is_valid_transportation"),
+    on(2, (ABSENT, None, None), ROUTE, current_city=""),
     # left open, as there
-    on_day_2(breakfast=None, lunch=[], dinner=False, attraction=None),
-    on_day_2(dinner="Grill A,Aston"),
-    on_day_2(dinner=", Aston", attraction="Eiffel Tower, Aston"),
+    on(2, breakfast=None, lunch=[], dinner=False, attraction=None),
+    on(2, dinner="Grill A,Aston"),
+    on(2, dinner=", Aston", attraction="Eiffel Tower, Aston"),
 ]
 
 
@@ -208,21 +187,15 @@ def test_wishes(query, plan, world, wishes, expected):
     verdict = STAR.judge(asking(query, **wishes), plan, world)
     assert broken(verdict) == expected
     assert verdict.final == (not expected)
-    stated = [
-        name
-        for name, fact in (verdict.group("hard").facts or {}).items()
-        if fact.passed is not None
-    ]
     ((wish, value),) = wishes.items()
     rule = {"house rule": "valid_room_rule", "room type": "valid_room_type"}.get(wish)
-    assert stated == ([rule or f"valid_{wish}"] if value else []) + ["valid_cost"]
+    assert stated(verdict) == ([rule or f"valid_{wish}"] if value else []) + ["valid_cost"]
 
 
 @pytest.mark.parametrize("word", ["self-driving", "SELF-DRIVING", "Drive", "Bus"])
 def test_no_spelling_escapes_the_wish_not_to_drive(query, plan, world, word):
-    verdict = STAR.judge(
-        asking(query, transportation="no self-driving"), by_road(plan, in_words(word)), world
-    )
+    asked = asking(query, transportation="no self-driving")
+    verdict = STAR.judge(asked, by_road(plan, in_words(word)), world)
     assert broken(verdict) == {("valid_transportation", 1, "transportation")}
 
 
@@ -246,17 +219,9 @@ def test_budget_is_inclusive(query, plan, world):
 def test_vehicles_by_party_size(query, plan, world):
     six = query.model_copy(update={"people_number": 6, "budget": 10_000})
     verdict = STAR.judge(six, changed(plan, 3, transportation="Taxi, from Aston to Homer"), world)
-    assert [
-        (cost["unit_usd"], cost["count"])
-        for cost in verdict.details["costs"]
-        if cost["kind"] == "taxi"
-    ] == [(1100, 2)]
+    assert paid(verdict, "taxi") == [(1100, 2)]
     driven = STAR.judge(six, by_road(plan, DRIVE), world)
-    assert [
-        (cost["unit_usd"], cost["count"])
-        for cost in driven.details["costs"]
-        if cost["kind"] == "self-driving"
-    ] == [(54, 2), (55, 2)]
+    assert paid(driven, "self-driving") == [(54, 2), (55, 2)]
 
 
 @pytest.mark.parametrize(
