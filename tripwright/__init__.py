@@ -8,6 +8,7 @@ if TYPE_CHECKING:  # for type checkers: the names of _MODULES, with their types
     from tripwright.agent.dialect import Dialect as Dialect
     from tripwright.domains import load_domain as load_domain
     from tripwright.domains.domain import Domain as Domain
+    from tripwright.domains.place import PlaceOptions as PlaceOptions
     from tripwright.episode import Episode as Episode
     from tripwright.episode import Task as Task
     from tripwright.errors import UserError as UserError
@@ -30,6 +31,7 @@ _MODULES = {
     "agent.dialect": "Dialect",
     "domains": "load_domain",
     "domains.domain": "Domain",
+    "domains.place": "PlaceOptions",
     "episode": "Episode Task",
     "errors": "UserError",
     "evals.evaluate": "Score evaluate judge play solve",

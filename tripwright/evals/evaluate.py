@@ -40,7 +40,7 @@ from tripwright.domains.judging import JudgingSettings
 from tripwright.domains.place import Place, PlaceOptions
 from tripwright.episode import Episode, Policy, Task
 from tripwright.errors import UserError, first_problem
-from tripwright.evals.run import Spending, run
+from tripwright.evals.run import run
 from tripwright.evals.run_card import entry_of, model_fingerprint, run_card
 from tripwright.llm.client import ChatEndpoint
 from tripwright.llm.endpoint import shown_url
@@ -172,7 +172,6 @@ def evaluate(  # long: most of it is help
     judge = domain.judge.read_settings(spoken, judging) if judging else None
     judged_by = settled_rules(spoken, rules, judge)
     settings = as_settings(policy)
-    spending = Spending(settings.prices, settings.max_cost_usd, rounds)
     with ExitStack() as stack:
         folder = Path(out or stack.enter_context(TemporaryDirectory(prefix="tripwright-")))
         place = stack.enter_context(open_place(world, domain, folder))
@@ -206,7 +205,9 @@ def evaluate(  # long: most of it is help
                 progress and settings.policy != "person",
                 faults,
                 tools,
-                spending,
+                settings.prices,
+                settings.max_cost_usd,
+                rounds,
             )
         )
 

@@ -15,7 +15,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, cast
@@ -51,20 +51,6 @@ DRAIN_SECONDS = 60.0
 TERMINAL_SECONDS, LOG_SECONDS = 1.0, 60.0  # between two lines
 
 
-@dataclass(frozen=True)
-class Spending:
-    """What a run may ask of its endpoint, and of our patience.
-
-    `max_cost_usd` is of the run folder, all starts together; requests that are in flight when it is
-    reached still arrive. `rounds`: how often an episode is played that stays unscored, before the
-    run ends; a round in which nothing was scored is the last.
-    """
-
-    prices: Prices | None = None
-    max_cost_usd: float | None = None
-    rounds: int = 1
-
-
 def run(
     policy: Policy,
     tasks: Iterable[Task],
@@ -77,20 +63,23 @@ def run(
     progress: bool = True,
     faults: Faults | None = None,
     tools: Tools | None = None,
-    spending: Spending | None = None,
+    prices: Prices | None = None,
+    max_cost_usd: float | None = None,
+    rounds: int = 1,
 ) -> dict[str, Any]:
     """Plays what `out` does not hold yet and returns the score of all that it then holds. `card`
     says what makes the episodes.
 
     With `faults` (tools that fail on purpose) the card and the score say so, and the score counts
     the calls that were hit. `tools` as in `open_session`. A run that asked an endpoint has its
-    `usage` in the score. Raises CostLimitReached, a UserError, when `spending` is used up.
+    `usage` in the score, by `prices`. An episode that stays unscored is played `rounds` times; a
+    round in which nothing was scored is the last. Raises CostLimitReached, a UserError, when the
+    folder, all starts together, has cost `max_cost_usd`; requests in flight still arrive.
     """
-    spending = spending or Spending()
     task_list = list(tasks)
     if len({task.id for task in task_list}) < len(task_list):
         raise ValueError("two tasks of a run have the same id")
-    calls = PaidCalls(out / CALLS, spending.prices, spending.max_cost_usd)
+    calls = PaidCalls(out / CALLS, prices, max_cost_usd)
     is_new = not (out / CARD).exists()
     settings = {"faults": json.loads(json.dumps(asdict(faults)))} if faults else {}
     card = settle_card(out, {**(card or {}), **settings})
@@ -112,12 +101,12 @@ def run(
             (out / SCORE).unlink(missing_ok=True)
         with ProgressLine(len(task_list), before, calls, silent=not progress) as line:
             try:
-                rest = _play_rounds(play_tasks, remaining, journal, calls, line, spending.rounds)
+                rest = _play_rounds(play_tasks, remaining, journal, calls, line, rounds)
             except BaseException:
                 _leave(policy, calls, line)
                 raise
         calls.close(all_done=not rest)
-    return _score(out, rules, card, faults, spending.prices)
+    return _score(out, rules, card, faults, prices)
 
 
 def _score(
