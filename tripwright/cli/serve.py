@@ -4,7 +4,7 @@ tools, a checkpoint for the rollouts of a training in another process."""
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from tripwright.cli.options import Device, Dtype, argument, flag, option
+from tripwright.cli.options import Device, Dtype, argument, option
 from tripwright.domains import own_names
 from tripwright.domains.place import PlaceOptions
 from tripwright.errors import UserError
+from tripwright.server import TripServer
 
 if TYPE_CHECKING:
     from tripwright.server.tools_api import ServedTools
@@ -104,42 +105,7 @@ def _served(
 # ---- trips
 
 
-@dataclass(frozen=True)
-class TripServeFlags:
-    """Where trips are served, who plans them and where they are kept."""
-
-    world: Path | None = option(
-        None, "World folder to travel in.", show_default="a nano world beside the state file"
-    )
-    services: Path | None = option(None, "TOML file: who answers which tool, in place of a world.")
-    state: Path = option(Path("runs/serve/trips.sqlite"), "SQLite file with all trips.")
-    domain: str | None = option(None, "Whose desk.", show_default="the first that has one")
-    model: str | None = option(
-        None, "A trained checkpoint's folder; with --endpoint, the model's name."
-    )
-    dialect: str | None = option(
-        None,
-        "The dialect that the model was trained in, or is prompted in.",
-        show_default="the desk's",
-    )
-    device: Device = "auto"
-    dtype: Dtype = "auto"
-    endpoint: str | None = option(
-        None, "URL of an OpenAI-compatible endpoint, up to and including /v1."
-    )
-    api_key_env: str = option("OPENAI_API_KEY", "The environment variable with the endpoint's key.")
-    key_env: str | None = option(
-        None, "An environment variable with the keys, commas between them, that callers must have."
-    )
-    host: Host = "127.0.0.1"
-    port: Port = 8000
-    runs: Path | None = option(
-        None, "Folder of run folders to look at under /runs: leaderboard, reports, curves."
-    )
-    log_requests: bool = flag("--log-requests", "Log what travellers typed, too.")
-
-
-def serve(settings: TripServeFlags) -> None:
+def serve(settings: TripServer, port: Port = 8000) -> None:
     """Serve trips until Ctrl-C or SIGTERM: a page for travellers at /, an API at /v1.
 
     Without a model the domain's own planners answer. Trips are kept in the state file; those under
@@ -160,41 +126,24 @@ def serve(settings: TripServeFlags) -> None:
     """
     from contextlib import ExitStack
 
-    from tripwright.server.agency import TripServer, open_agency
+    from tripwright.server.agency import open_agency
     from tripwright.server.guard import LOOPBACK
     from tripwright.server.serving import open_port, say, serve_app, url_of
     from tripwright.server.trips import trip_app
 
-    _check(settings)
-    given = {each.name: getattr(settings, each.name) for each in fields(TripServer)}
     if settings.services is None and settings.world is None:
-        given["world"] = _nano(settings.state)
-    served = TripServer(**given)
+        settings = replace(settings, world=_nano(settings.state))
     with ExitStack() as resources:  # what is wrong is said here, and not by the worker
-        where = open_agency(served, resources).place.where
-    if not served.keys and settings.host not in LOOPBACK:
+        where = open_agency(settings, resources).place.where
+    if not settings.keys and settings.host not in LOOPBACK:
         what = "plan trips here" + (" and read the runs" if settings.runs else "")
         say(f"warning: no keys (--key-env): anybody who reaches this address can {what}.")
-    with open_port(settings.host, settings.port) as listener:
+    with open_port(settings.host, port) as listener:
         url = url_of(listener)
         also = f"; runs at {url}/runs" if settings.runs else ""
         line = f"serving trips of '{where}' at {url}{also}"
-        make = partial(trip_app, served)
+        make = partial(trip_app, settings)
         raise typer.Exit(serve_app(make, listener, 1, line))
-
-
-def _check(settings: TripServeFlags) -> None:
-    """Raises UserError for options that do not go together."""
-    if settings.endpoint and not settings.model:
-        raise UserError("--endpoint needs --model NAME: which of its models plans?")
-    if settings.dialect and not settings.model:
-        raise UserError("--dialect is the model's: give --model too.")
-    if settings.services is not None and settings.world is not None:
-        raise UserError("--services is in place of --world: give one of them.")
-    if settings.runs is not None and settings.key_env:
-        raise UserError("--runs shows runs to whoever asks, --key-env only answers with a key.")
-    if settings.runs is not None and not settings.runs.is_dir():
-        raise UserError(f"No folder '{settings.runs}' of --runs.")
 
 
 def _nano(state: Path) -> Path:

@@ -1,0 +1,75 @@
+"""The agent as a service. Here stands what `tripwright serve` is told, which needs none of the
+libraries that the server does."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from tripwright.errors import UserError
+from tripwright.policies.settings import setting
+
+
+@dataclass(frozen=True)
+class TripServer:
+    """Where trips are served, who plans them and where they are kept. `endpoint` is an URL, and
+    `model` then a name; without it a checkpoint's folder. Raises UserError for settings that do not
+    go together."""
+
+    world: Path | None = setting(
+        None, "World folder to travel in.", show_default="a nano world beside the state file"
+    )
+    state: Path = setting(Path("runs/serve/trips.sqlite"), "SQLite file with all trips.")
+    host: str = setting("127.0.0.1", "Address to listen on; 0.0.0.0 for every network.")
+    services: Path | None = setting(None, "TOML file: who answers which tool, in place of a world.")
+    domain: str | None = setting(None, "Whose desk.", show_default="the first that has one")
+    model: str | None = setting(
+        None, "A trained checkpoint's folder; with --endpoint, the model's name."
+    )
+    dialect: str | None = setting(
+        None,
+        "The dialect that the model was trained in, or is prompted in.",
+        show_default="the desk's",
+    )
+    device: str = setting("auto", "Where a checkpoint is: cpu, cuda, cuda:1 …; auto: a GPU if any.")
+    dtype: str = setting(
+        "auto", "Number format of its weights: bfloat16, float16, float32; auto: the fastest."
+    )
+    endpoint: str | None = setting(
+        None, "URL of an OpenAI-compatible endpoint, up to and including /v1."
+    )
+    api_key_env: str = setting(
+        "OPENAI_API_KEY", "The environment variable with the endpoint's key."
+    )
+    key_env: str | None = setting(
+        None, "An environment variable with the keys, commas between them, that callers must have."
+    )
+    runs: Path | None = setting(
+        None, "Folder of run folders to look at under /runs: leaderboard, reports, curves."
+    )
+    log_requests: bool = setting(False, "Log what travellers typed, too.", "--log-requests")
+
+    def __post_init__(self) -> None:
+        if self.endpoint and not self.model:
+            raise UserError("--endpoint needs --model NAME: which of its models plans?")
+        if self.dialect and not self.model:
+            raise UserError("--dialect is the model's: give --model too.")
+        if self.services is not None and self.world is not None:
+            raise UserError("--services is in place of --world: give one of them.")
+        if self.runs is not None and self.key_env:
+            raise UserError("--runs shows runs to whoever asks, --key-env only answers with a key.")
+        if self.runs is not None and not self.runs.is_dir():
+            raise UserError(f"No folder '{self.runs}' of --runs.")
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        if self.key_env is None:
+            return ()
+        keys = [key.strip() for key in os.environ.get(self.key_env, "").split(",")]
+        if not any(keys):
+            raise UserError(
+                f"The environment variable '{self.key_env}' of --key-env holds no keys: set it to"
+                " one, or several with commas between them."
+            )
+        return tuple(key for key in keys if key)

@@ -14,7 +14,6 @@ reader does."""
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -48,6 +47,7 @@ from tripwright.errors import NotJson, UserError, read_json
 from tripwright.evals.evaluate import choose_policy
 from tripwright.llm.client import ChatEndpoint, Completion
 from tripwright.policies.settings import PolicySettings
+from tripwright.server import TripServer
 from tripwright.server.serving import say, say_traceback
 from tripwright.server.store import TripStore
 from tripwright.transcript import ToolCall
@@ -299,38 +299,6 @@ def _changed(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
 
 
 READ_SECONDS = 20.0  # for an endpoint to read what a traveller typed
-
-
-@dataclass(frozen=True)
-class TripServer:
-    """`endpoint` is an URL, and `model` then a name; without it a checkpoint's folder."""
-
-    world: Path | None
-    state: Path
-    host: str
-    domain: str | None = None
-    model: str | None = None
-    device: str = "auto"  # of a checkpoint, and its number format
-    dtype: str = "auto"
-    endpoint: str | None = None
-    api_key_env: str = "OPENAI_API_KEY"
-    key_env: str | None = None
-    log_requests: bool = False
-    runs: Path | None = None
-    services: Path | None = None
-    dialect: str | None = None  # of the model
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        if self.key_env is None:
-            return ()
-        keys = [key.strip() for key in os.environ.get(self.key_env, "").split(",")]
-        if not any(keys):
-            raise UserError(
-                f"The environment variable '{self.key_env}' of --key-env holds no keys: set it to"
-                " one, or several with commas between them."
-            )
-        return tuple(key for key in keys if key)
 
 
 def open_agency(settings: TripServer, resources: ExitStack) -> Agency:
