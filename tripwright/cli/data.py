@@ -159,7 +159,7 @@ def split(
     """
     from tripwright.data import split as splitting
 
-    sizes = read_parts(parts)
+    sizes = splitting.read_parts(parts)
     for name in sizes:
         check_new(out / f"{name}.jsonl", restart, inputs=files)
     merged = splitting.merge(files)
@@ -193,23 +193,6 @@ def _split_text(summary: dict[str, Any], duplicates: list[tuple[str, str]]) -> s
         )
     lines.append(f"left out: {summary['left_out']} of {summary['requests']} different requests")
     return "\n".join(lines)
-
-
-def read_parts(text: str) -> dict[str, int]:
-    sizes: dict[str, int] = {}
-    for piece in text.split(","):
-        name, _, size = piece.strip().partition(":")
-        if (
-            not name.replace("_", "").replace("-", "").isalnum()
-            or not size.isdecimal()
-            or int(size) < 1
-            or name in sizes
-        ):
-            raise UserError(
-                f"--parts '{text}' are not names and sizes such as train:180,validation:45."
-            )
-        sizes[name] = int(size)
-    return sizes
 
 
 def reliability(

@@ -10,7 +10,6 @@ import typer
 from tripwright.cli.options import Json, argument, option
 from tripwright.errors import UserError
 from tripwright.files import make_parent, whole_folder
-from tripwright.runs import STAGES
 
 
 def merge(
@@ -32,9 +31,9 @@ def merge(
       tripwright merge runs/lora/model/rl-step-40 --out models/step-40
     """
     from tripwright.inference.local import load_model
-    from tripwright.inference.models import merged, save_model
+    from tripwright.inference.models import adapter_of, merged, save_model
 
-    adapter = _adapter_of(source)
+    adapter = adapter_of(source)
     if out.exists():
         raise UserError(f"'{out}' is there already. Choose a new folder for --out.")
     make_parent(out)
@@ -44,23 +43,3 @@ def merge(
         tokenizer.save_pretrained(partial)
     figures = {"model": str(out), "adapter": str(adapter)}
     typer.echo(json.dumps(figures) if as_json else f"model {out}  of {adapter}")
-
-
-def _adapter_of(source: Path) -> Path:
-    """`source`, or of a run the adapter of its last finished stage."""
-    from tripwright.inference.models import is_adapter
-
-    if is_adapter(source):
-        return source
-    stages = (source / "model" / stage for stage in reversed(STAGES[1:]))
-    last = next((stage for stage in stages if stage.is_dir()), None)
-    if last is None:
-        raise UserError(
-            f"No adapter in '{source}'. Expected a folder with adapter_config.json, or a run folder"
-            " with a finished stage that trained one."
-        )
-    if not is_adapter(last):
-        raise UserError(
-            f"'{last}' is a whole model: nothing is to be merged. (The recipe had no [model.lora].)"
-        )
-    return last

@@ -16,7 +16,7 @@ from tripwright.cli.options import Json, argument, flag, option
 from tripwright.cli.table import table_lines
 from tripwright.errors import UserError, counted
 from tripwright.progress import StatusLine
-from tripwright.world.browse import LISTINGS, Filters, Row
+from tripwright.world.browse import LISTINGS, Filters, Row, unknown_searches
 from tripwright.world.browse import browse as rows_of
 from tripwright.world.generator import build_world
 from tripwright.world.importer import import_world
@@ -187,7 +187,7 @@ def browse(
     filters = Filters(state, city, origin, destination, day, word)
     place = World.open(world)
     columns, rows = rows_of(place, what, filters)
-    unknown, searches = _unknown_searches(place, what, filters)
+    unknown, searches = unknown_searches(place, what, filters)
     if unknown and unknown == searches:
         where = f"{origin} to {destination or 'anywhere'}"
         raise UserError(
@@ -216,17 +216,6 @@ def browse(
             " may be unknown",
             err=True,
         )
-
-
-def _unknown_searches(world: World, what: str, filters: Filters) -> tuple[int, int]:
-    """Of the flight searches that a list of flights is made of: (those outside the world's records,
-    all)."""
-    origin, date = filters.origin, filters.date
-    if what != "flights" or world.flights_complete or origin is None or date is None:
-        return 0, 0
-    destinations = [filters.destination] if filters.destination is not None else world.cities
-    answers = [world.flights(origin, to, date) for to in destinations if to != origin]
-    return answers.count(None), len(answers)
 
 
 def _print_table(columns: Sequence[str], rows: Sequence[Row]) -> None:

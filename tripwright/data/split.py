@@ -25,6 +25,24 @@ from tripwright.files import write_atomically
 REST = "the rest"  # what goes into no part
 
 
+def read_parts(text: str) -> dict[str, int]:
+    """Names and sizes, as train:180,validation:45. Raises UserError."""
+    sizes: dict[str, int] = {}
+    for piece in text.split(","):
+        name, _, size = piece.strip().partition(":")
+        if (
+            not name.replace("_", "").replace("-", "").isalnum()
+            or not size.isdecimal()
+            or int(size) < 1
+            or name in sizes
+        ):
+            raise UserError(
+                f"--parts '{text}' are not names and sizes such as train:180,validation:45."
+            )
+        sizes[name] = int(size)
+    return sizes
+
+
 @dataclass(frozen=True)
 class SplitRequest:
     domain: Domain

@@ -37,6 +37,7 @@ from torch import Tensor
 
 from tripwright.errors import UserError
 from tripwright.files import is_no_model, json_object
+from tripwright.runs import STAGES
 
 AUTO = "auto"
 _NAMED = {"bfloat16": torch.bfloat16, "float16": torch.float16, "float32": torch.float32}
@@ -233,6 +234,24 @@ def check_peft(why: str) -> None:
 
 def is_adapter(folder: str | Path) -> bool:
     return (Path(folder) / CONFIG).is_file()
+
+
+def adapter_of(source: Path) -> Path:
+    """`source`, or of a run the adapter of its last finished stage."""
+    if is_adapter(source):
+        return source
+    stages = (source / "model" / stage for stage in reversed(STAGES[1:]))
+    last = next((stage for stage in stages if stage.is_dir()), None)
+    if last is None:
+        raise UserError(
+            f"No adapter in '{source}'. Expected a folder with adapter_config.json, or a run folder"
+            " with a finished stage that trained one."
+        )
+    if not is_adapter(last):
+        raise UserError(
+            f"'{last}' is a whole model: nothing is to be merged. (The recipe had no [model.lora].)"
+        )
+    return last
 
 
 def has_adapter(model: Any) -> bool:

@@ -65,6 +65,17 @@ def browse(world: World, what: str, filters: Filters) -> tuple[tuple[str, ...], 
     )
 
 
+def unknown_searches(world: World, what: str, filters: Filters) -> tuple[int, int]:
+    """Of the flight searches that a list of flights is made of: (those outside the world's records,
+    all)."""
+    origin, date = filters.origin, filters.date
+    if what != "flights" or world.flights_complete or origin is None or date is None:
+        return 0, 0
+    destinations = [filters.destination] if filters.destination is not None else world.cities
+    answers = [world.flights(origin, to, date) for to in destinations if to != origin]
+    return answers.count(None), len(answers)
+
+
 def _cities_of(world: World, filters: Filters) -> list[str]:
     if filters.city is not None:
         return [filters.city]
