@@ -61,7 +61,7 @@ query make --world {place}/w --out {place}/empty/x | cannot use
 query make --world {place}/w --not-in {place}/q.jsonl --out {place}/q.jsonl --restart | is what the
 TRIPS/dateless.jsonl | expected 3 days
 TRIPS/past.jsonl | the world's days are 2022-03-01 to 2022-03-14
-TRIPS/mixed.jsonl | mixed.jsonl:3: 1 of 3 queries start in no city of world
+TRIPS/mixed.jsonl | mixed.jsonl:3: 'Atlantis' is no city of world
 TRIPS/q.jsonl --timeout nan | --timeout
 TRIPS/q.jsonl --top-p 7 | --top-p
 TRIPS/r.jsonl --dialect compact | travellers' requests
