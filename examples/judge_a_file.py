@@ -18,8 +18,6 @@ with open(path, encoding="utf-8") as lines:
         verdict = tripwright.judge(record["plan"], record["query"], world, rules="strict")
         passed += verdict.final
         print(f"{number}: {'passed' if verdict.final else 'failed'}")
-        for group in verdict.groups:
-            for fact in (group.facts or {}).values():
-                if fact.passed is False:
-                    print(f"  {fact.name}: {fact.message}")
+        for fact in verdict.failed:
+            print(f"  {fact.name}: {fact.message}")
 print(f"{passed} of {number} plans pass")

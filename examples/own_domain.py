@@ -33,7 +33,7 @@ class MealTask(WorldTask):
         return tripwright.Episode(self, transcript, verdict)
 
 
-def play_well(session):  # a list in this face has the cheapest row first
+def play_well(session: tripwright.Session) -> None:  # the cheapest row is the first
     rows = ask(session, "search_restaurants", city=session.task.request.city)
     session.say(f"<answer>{rows[0]['name']}</answer>")
 

@@ -25,7 +25,7 @@ class MoreTools(TravelTools):
         return [row for row in rows if row.average_cost_usd <= most_usd]
 
 
-def dine(session) -> None:
+def dine(session: tripwright.Session) -> None:
     for row in ask(session, "find_restaurants", city="Oraby", most_usd=25):
         print(row["name"], row["average_cost_usd"])
     session.say("<answer>[]</answer>")

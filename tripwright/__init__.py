@@ -10,6 +10,8 @@ if TYPE_CHECKING:  # for type checkers: the names of _MODULES, with their types
     from tripwright.domains.domain import Domain as Domain
     from tripwright.domains.place import PlaceOptions as PlaceOptions
     from tripwright.episode import Episode as Episode
+    from tripwright.episode import Policy as Policy
+    from tripwright.episode import Session as Session
     from tripwright.episode import Task as Task
     from tripwright.errors import UserError as UserError
     from tripwright.evals.evaluate import Score as Score
@@ -32,7 +34,7 @@ _MODULES = {
     "domains": "load_domain",
     "domains.domain": "Domain",
     "domains.place": "PlaceOptions",
-    "episode": "Episode Task",
+    "episode": "Episode Policy Session Task",
     "errors": "UserError",
     "evals.evaluate": "Score evaluate judge play solve",
     "policies.settings": "PolicySettings",

@@ -221,6 +221,12 @@ class Verdict:
         return [fact for fact in self.facts.values() if fact.state is State.FAILED]
 
     @property
+    def failed(self) -> list[Fact]:
+        """The facts that were looked at and broken."""
+        facts = (fact for group in self.groups for fact in (group.facts or {}).values())
+        return [fact for fact in facts if fact.passed is False]
+
+    @property
     def readable(self) -> bool:
         """Whether the answer could be read."""
         return self.groups[0].passed
