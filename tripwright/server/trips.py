@@ -28,7 +28,8 @@ from starlette.staticfiles import StaticFiles
 from tripwright.domains.desk import FormProblems
 from tripwright.errors import UserError
 from tripwright.evals.report.page import page_file
-from tripwright.server.agency import Agency, TripJobs, TripServer, open_agency
+from tripwright.server import TripServer
+from tripwright.server.agency import Agency, TripJobs, open_agency
 from tripwright.server.guard import LOOPBACK, Guard, OwnerPace, problem, sendable
 from tripwright.server.runs import RunPages
 from tripwright.server.serving import add_docs, metrics_page, say_traceback
