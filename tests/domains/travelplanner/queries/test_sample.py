@@ -18,7 +18,6 @@ from tripwright.domains.travelplanner.plan.plan import to_official
 from tripwright.domains.travelplanner.queries.reading import CITIES_BY_DAYS, Gazetteer, mismatches
 from tripwright.domains.travelplanner.queries.sample import (
     KINDS,
-    LEVELS,
     OFFICIAL_MIX,
     Exhausted,
     Maker,
@@ -30,6 +29,7 @@ from tripwright.domains.travelplanner.queries.sample import (
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.evaluate import judge
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
+from tripwright.domains.wording import LEVELS
 from tripwright.errors import UserError
 from tripwright.world.generator import build_tables
 from tripwright.world.records import WorldTables

@@ -31,6 +31,7 @@ from tripwright.domains.travelplanner.oracle.planner import Solution, plan_days,
 from tripwright.domains.travelplanner.queries.reading import CITIES_BY_DAYS
 from tripwright.domains.travelplanner.queries.wording import TRANSPORTATION, Style, word_query
 from tripwright.domains.travelplanner.query import LocalConstraint, Query
+from tripwright.domains.wording import LEVELS
 from tripwright.errors import UserError, counted
 from tripwright.world.records import Accommodation, Flight, Restaurant
 from tripwright.world.scales import CUISINES
@@ -40,7 +41,6 @@ from tripwright.world.store import World
 KINDS = {"house rule": 0.3, "cuisine": 0.1, "room type": 0.3, "transportation": 0.3}
 OFFICIAL_STATE_CITIES = 4  # a state of fewer is never visited
 MOST_ATTEMPTS = 3000
-LEVELS = ("easy", "medium", "hard")
 # the budget over the cost without wishes, where the wishes are what cannot be met
 ROOMY = (1.05, 1.3)
 # what the planner says where there is no plan, and how such attempts are counted

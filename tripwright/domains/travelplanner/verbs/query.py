@@ -22,9 +22,10 @@ from tripwright.domains.travelplanner.queries.files import (
     excluded_keys,
     make_files,
 )
-from tripwright.domains.travelplanner.queries.sample import LEVELS, OFFICIAL_MIX, Mix
+from tripwright.domains.travelplanner.queries.sample import OFFICIAL_MIX, Mix
 from tripwright.domains.travelplanner.queries.wording import Style
 from tripwright.domains.travelplanner.query import iter_queries
+from tripwright.domains.wording import LEVELS
 from tripwright.errors import UserError, counted
 from tripwright.files import check_new
 from tripwright.progress import StatusLine
