@@ -285,22 +285,21 @@ class _Play:
         return line.plan
 
     def _why_kept(self, line: LineOfThought, rival: LineOfThought) -> str:
-        now = self._likely(rival)
+        now = next((each for each in self._likely(rival) if str(each) == str(rival)), None)
         why = "I have not seen all of the other trip"
         if now is None:
             why = "There is no such trip"
         elif now.cost_usd >= line.cost_usd:
             guess = "about " if now.searches else ""
-            why = (
-                f"The other trip costs {guess}${now.cost_usd:,.0f}, this one ${line.cost_usd:,.0f}"
-            )
+            costs = f"${now.cost_usd:,.0f}, this one ${line.cost_usd:,.0f}"
+            why = f"The other trip costs {guess}{costs}"
         return f"{why}, so I keep the plan."
 
-    def _likely(self, line: LineOfThought) -> LineOfThought | None:
-        """The cheapest over its cities and its way, with what such parts have cost so far."""
+    def _likely(self, line: LineOfThought) -> list[LineOfThought]:
+        """All over its cities and its way, with what such parts have cost so far, cheapest
+        first."""
         hopes = usual_hopes(self.query, self.seen)
-        lines = self._lines(line.cities, hopes, [line.is_driven], below_usd=math.inf)
-        return min(lines, key=lambda each: each.cost_usd, default=None)
+        return self._lines(line.cities, hopes, [line.is_driven], below_usd=math.inf)
 
     def _rival(self, line: LineOfThought, most: int) -> LineOfThought | None:
         """The plan that promises to be the cheapest, by what such parts have cost so far, settled
@@ -372,7 +371,7 @@ class _Play:
             if problem.leg(leg.origin, leg.destination, day, before.is_driven) is None:
                 way = "drive" if before.is_driven else "fly or take a taxi"
                 return f"I find no way to {way} from {leg.origin} to {leg.destination}"
-        likely = self._likely(before)
+        likely = next(iter(self._likely(before)), None)
         if likely is None:
             return f"no trip to {listed(before.cities)} keeps the wishes"
         if likely.cost_usd <= self.query.budget:
