@@ -77,7 +77,7 @@ def test_arrays_are_tuples_whole_numbers_are_fractions_and_none_is_none(tmp_path
         ('[dialect]\nname = "french"', r"Unknown dialect 'french'"),
         (
             "[dialect]\ncontext_tokens = 100",
-            r"max_turn_tokens \(224\) must be below context_tokens \(100\)",
+            r"max_turn_tokens \(224\) must be below context_tokens",
         ),
         ("[model.shape]\npositions = 512", r"the model has 512 positions, the dialect needs 1280"),
         ("[evaluation]\ncontext_tokens = 4096", r"has 2048 positions, the evaluation needs 4096"),
@@ -86,35 +86,26 @@ def test_arrays_are_tuples_whole_numbers_are_fractions_and_none_is_none(tmp_path
         ('[sft]\ndtype = "int8"', r"unknown sft\.dtype 'int8'"),
         (
             '[grpo]\naggregation = "sum"',
-            r"grpo: setting 'aggregation': .*'token-mean', 'group-token-mean', 'trajectory-mean'",
+            r"grpo: setting 'aggregation': .*'token-mean', 'group-token",
         ),
         (
             '[grpo.curriculum]\nstages = [["stage4", 3]]',
-            r"unknown reward 'stage4'\. Accepted: dense, success, stage1",
+            r"unknown reward 'stage4'\. Accepted: dense",
         ),
         ("[grpo.curriculum]\nstages = []", r"stages: found none"),
         ('[sft.optimizer]\nname = "sgd"', r"setting 'name': .*'muon' or 'adamw' \(found 'sgd'\)"),
         ("[grpo]\n[ppo]", r"One kind of reinforcement learning a recipe: found \[grpo\]\[ppo\]"),
         ("[grpo.filter]\nrefill = true", r"grpo\.filter\.refill .* give filter\.min_std"),
-        (
-            '[grpo.kl]\nestimator = "k4"',
-            r"grpo: kl: setting 'estimator': .*'k1', 'k2' or 'k3' \(found 'k4'\)",
-        ),
-        (
-            '[grpo.advantage]\nnormalise = "rank"',
-            r"setting 'normalise': .*'group', 'batch' or 'none'",
-        ),
+        ('[grpo.kl]\nestimator = "k4"', r"grpo: kl: setting 'estimator': .*'k1', 'k2' or 'k3' \("),
+        ('[grpo.advantage]\nnormalise = "rank"', r"'normalise': .*'group', 'batch' or 'none'"),
         ('[grpo]\nout_of_loss = ["too_long"]', r"setting 'out_of_loss'.*context_overflow"),
         (
             "[grpo.branching]\ninitial = 9",
-            r"grpo\.branching\.initial must be at most the group's size \(8\), found 9",
+            r"initial must be at most the group's size \(8\), found 9",
         ),
         ('[grpo.branching]\nsignal = "doubt"', r"setting 'signal'.*'entropy' or 'surprisal'"),
         ('[dialect]\non_malformed = "retry"', r"setting 'on_malformed'.*'end' or 'error'"),
-        (
-            '[grpo.curriculum]\nkind = "epochs"',
-            r"generated trips have no epochs: give data\.queries",
-        ),
+        ('[grpo.curriculum]\nkind = "epochs"', r"generated trips have no epochs: give data\."),
         ("[grpo]\nmax_epochs = 5", r"generated trips have no epochs"),
         ('[data]\nscale = "pico"', r"unknown data\.scale 'pico'\. Accepted: nano"),
         ('loggers = ["carrier_pigeon"]', r"setting 'loggers': .*'tensorboard' or 'wandb'"),
@@ -122,22 +113,16 @@ def test_arrays_are_tuples_whole_numbers_are_fractions_and_none_is_none(tmp_path
         ("[sft.optimizer]\nbetas = [1.5, 0.9]", r"'betas': .*less than 1"),
         (
             "[data.mix]\ndays = [4]",
-            (
-                r"data\.mix: a mix needs days out of 3, 5, 7 and a level with weight, found days"
-                r" \(4,\)"
-            ),
+            r"data\.mix: a mix needs days out of 3, 5, 7 .*, found days \(4,\)",
         ),
         ("[data.mix]\nslack = [1.5, 1.2]", r"data\.mix: slack is a range from low to high"),
         ("[model.shape]\nheads = 3", r"heads \(3\) must be a multiple of kv_heads \(2\)"),
-        (
-            "[grpo]\nmax_minutes = nan",
-            r"setting 'max_minutes'.*number|max_minutes must be a number",
-        ),
+        ("[grpo]\nmax_minutes = nan", r"setting 'max_minutes'.*number|max_minutes must be a numb"),
         ("seed = -1", r"'seed': .*greater .*equal to 0"),
         ("[data]\ntraining_scales = []", r"'training_scales': .*at least 1 item"),
         (
             '[data]\ntraining_scales = ["nano", "pico"]',
-            r"unknown data\.training_scales 'pico'\. Accepted: nano, ",
+            r"unknown data\.training_scales 'pico'\. Acc",
         ),
     ],
 )
