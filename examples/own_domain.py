@@ -25,7 +25,7 @@ class MealTask(WorldTask):
     world: tripwright.World
     domain = "meals"
 
-    def judged(self, transcript, plan_format, rules):
+    def judged(self, transcript, plan_format):
         best = min(self.world.restaurants(self.request.city), key=lambda row: row.average_cost_usd)
         facts = facts_of(cheapest=(transcript.answer == best.name, f"{best.name} is cheaper."))
         groups = format_group(None), Group("price", ("cheapest",), facts)

@@ -46,7 +46,7 @@ from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.rewards import SUM
 from tripwright.domains.travelplanner.task import TripTask
-from tripwright.episode import Episode, play
+from tripwright.episode import Episode, close_session, open_session
 from tripwright.inference.local import LocalPolicy, Sampling, load_model
 from tripwright.transcript import Transcript
 from tripwright.world.generator import build_tables
@@ -148,9 +148,9 @@ def roll_out(
     """Every prompt played `group_size` times and judged by the strict rules. All episodes are
     sampled side by side; each has its own random numbers, from the seed and the episode's id."""
     members = [[p.renamed(f"{p.id}/{g}") for g in range(group_size)] for p in prompts]
-    tasks = itertools.chain.from_iterable(members)
-    episodes = {e.task.id: e for e in play(policy, tasks, DIALECT, policy.chat, rules="strict")}
-    return [[episodes[task.id] for task in group] for group in members]
+    groups = [[open_session(task, DIALECT, policy.chat) for task in group] for group in members]
+    list(policy.play(itertools.chain.from_iterable(groups)))  # each session to its end
+    return [[close_session(session) for session in group] for group in groups]
 
 
 def group_advantages(rewards_PG: Tensor) -> Tensor:

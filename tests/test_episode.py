@@ -10,7 +10,7 @@ from tripwright.transcript import StopReason, Transcript
 
 @dataclass(frozen=True)
 class Unjudged(TripTask):
-    def judged(self, transcript: Transcript, plan_format: str, rules: str) -> Episode:
+    def judged(self, transcript: Transcript, plan_format: str) -> Episode:
         return Episode(self, transcript, None)
 
 

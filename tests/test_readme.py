@@ -103,9 +103,7 @@ def test_the_episode_is_the_one_that_the_python_plays():
     world = trips.generator.world("nano", 7)
     task = trips.task("first", next(trips.generator.draw(world, 1, 3)), world)
     policies = trips.expert(), trips.baselines["cheapest_row"]()
-    expert, cheapest = (
-        next(play(policy, [task], dialect_named("compact"), rules="strict")) for policy in policies
-    )
+    expert, cheapest = (next(play(policy, [task], dialect_named("compact"))) for policy in policies)
     lines = [f"{each.role}: {each.text}" for each in expert.transcript.segments]
     for line in shown.splitlines()[:-2]:
         pieces = [re.escape(piece) for piece in line.split("…")]

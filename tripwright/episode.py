@@ -13,7 +13,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import chain
 from typing import Any, Literal, Protocol
 
@@ -70,8 +69,9 @@ class Task(Protocol):
 
     def renamed(self, id: str) -> Task: ...
     def tools(self, dialect: Dialect, emptied: bool) -> Tools: ...
-    def judged(self, transcript: Transcript, plan_format: str, rules: str) -> Episode:
-        """Reads and judges what a finished episode answered."""
+    def judged(self, transcript: Transcript, plan_format: str) -> Episode:
+        """Reads what a finished episode answered and judges it, by the rules or the verifier that
+        the task was made with."""
         ...
 
     def asked(self, transcript: Transcript) -> Asked:
@@ -171,7 +171,10 @@ class Turn:
 
 class Session:
     """One episode of `task` in progress. It appends to the transcript; nothing in it is ever
-    rewritten. The task's id tells the episode apart and seeds what a local policy samples in it."""
+    rewritten. The task's id tells the episode apart and seeds what a local policy samples in it.
+    `episode` is what became of it, once it is closed."""
+
+    episode: Episode
 
     def __init__(self, task: Task, tools: Tools, dialect: Dialect, chat: ChatFormat | None = None):
         self.task, self.tools, self.dialect, self.chat = task, tools, dialect, chat
@@ -422,7 +425,6 @@ def play(
     tasks: Iterable[Task],
     dialect: Dialect,
     chat: ChatFormat | None = None,
-    rules: str = "strict",
     emptied_tools: bool = False,
     faults: Faults | None = None,
     tools: Tools | None = None,
@@ -430,7 +432,7 @@ def play(
     """Episodes in the order they finish. `chat` is the policy's tokenizer format, None for policies
     of text."""
     sessions = (open_session(task, dialect, chat, emptied_tools, faults, tools) for task in tasks)
-    yield from closed(policy.play(sessions), rules)
+    yield from closed(policy.play(sessions))
 
 
 def open_session(
@@ -451,7 +453,7 @@ def open_session(
     return Session(task, tools, dialect, chat)
 
 
-def closed(sessions: Iterable[Session], rules: str = "strict") -> Iterator[Episode]:
+def closed(sessions: Iterable[Session]) -> Iterator[Episode]:
     """Finished sessions, judged: one after the other, or several at once where their tasks ask a
     model (`judged_at_once`). In the order in which they are done."""
     waiting = iter(sessions)
@@ -460,17 +462,18 @@ def closed(sessions: Iterable[Session], rules: str = "strict") -> Iterator[Episo
         return
     at_once, sessions = first.task.judged_at_once, chain([first], waiting)
     if at_once == 1:
-        yield from (close_session(session, rules) for session in sessions)
+        yield from map(close_session, sessions)
     else:
-        yield from map_unordered(partial(close_session, rules=rules), sessions, at_once)
+        yield from map_unordered(close_session, sessions, at_once)
 
 
-def close_session(session: Session, rules: str = "strict") -> Episode:
+def close_session(session: Session) -> Episode:
     """Parses and judges what a finished session answered."""
     task, transcript = session.task, session.transcript
     if transcript.stop_reason is StopReason.UNSCORED:
-        return Episode(task, transcript, None)
-    episode = task.judged(transcript, session.dialect.plan_format, rules)
+        session.episode = Episode(task, transcript, None)
+        return session.episode
+    session.episode = episode = task.judged(transcript, session.dialect.plan_format)
     # whatever should have judged it failed, and the transcript says so
     if not episode.scored:
         transcript.stop_reason = StopReason.UNSCORED

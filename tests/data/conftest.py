@@ -52,9 +52,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
             path,
             {"name": world.name, "content_hash": world.content_hash},
         )
-        run(
-            ExpertPolicy(), tasks, folder / name, dialect, rules="strict", card=card, progress=False
-        )
+        run(ExpertPolicy(), tasks, folder / name, dialect, card=card, progress=False)
     return folder
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, NotRequired, Protocol, TypedDict
 
@@ -226,7 +227,9 @@ class Domain:
     requests: Requests
     dialects: tuple[Dialect, ...]  # the first is the default
     open: Callable[[PlaceOptions], AbstractContextManager[Place]] = open_world
-    task: Callable[[str, Any, Any], Task]  # (id, request, source of a Place or a generated world)
+    # (id, request, source of a Place or a generated world) and, where the judge has sets of rules,
+    # `rules`: which of them judges, the first by default
+    task: Callable[..., Task]
     # by the names of `run --policy`: the expert first, who shows that requests can be met. Recipes
     # and examinations call it "expert"
     players: Mapping[str, Player]
@@ -243,6 +246,10 @@ class Domain:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rewards", {"dense": dense, "success": success, **self.rewards})
+
+    def judged_under(self, rules: str) -> Callable[[str, Any, Any], Task]:
+        """`task`, whose episodes these rules judge; where there is one way to judge, as it is."""
+        return partial(self.task, rules=rules) if rules in self.judge.rules else self.task
 
     def generated(self) -> Generator:
         """Raises UserError where there is none."""

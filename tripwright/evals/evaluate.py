@@ -129,9 +129,9 @@ def play(
     spoken, asked = read_requests(requests, dialect)
     judged_by = settled_rules(spoken, rules)
     with open_place(world, domain_of(spoken)) as place:
-        tasks = open_tasks(asked, place, spoken, samples)
+        tasks = open_tasks(asked, place, spoken, judged_by, samples)
         player = choose_policy(policy, spoken)
-        yield from episode.play(player.policy, tasks, spoken, player.chat, judged_by, faults=faults)
+        yield from episode.play(player.policy, tasks, spoken, player.chat, faults=faults)
 
 
 def evaluate(  # long: most of it is help
@@ -175,7 +175,7 @@ def evaluate(  # long: most of it is help
     with ExitStack() as stack:
         folder = Path(out or stack.enter_context(TemporaryDirectory(prefix="tripwright-")))
         place = stack.enter_context(open_place(world, domain, folder))
-        tasks = open_tasks(asked, place, spoken, samples, path)
+        tasks = open_tasks(asked, place, spoken, judged_by, samples, path)
         tools = served_tools(server, settings.policy, spoken, place, empty_tools)
         player = choose_policy(policy, spoken)
         card = run_card(
@@ -199,7 +199,6 @@ def evaluate(  # long: most of it is help
                 folder,
                 spoken,
                 player.chat,
-                judged_by,
                 empty_tools,
                 card,
                 progress and settings.policy != "person",
@@ -233,14 +232,14 @@ def judge(
     spoken, asked = read_requests([request], dialect)
     domain, judged_by = domain_of(spoken), settled_rules(spoken, rules)
     with open_place(world, domain) as place:
-        (task,) = open_tasks(asked, place, spoken)
+        (task,) = open_tasks(asked, place, spoken, judged_by)
         if not isinstance(answer, str | Transcript):
             if domain.plans is None:
                 raise UserError(f"An answer to {domain.title} is a text or a transcript.")
             return domain.plans.judge(task.request, answer, place.source, judged_by)
         if isinstance(answer, str):
             answer = Transcript(stop_reason=StopReason.ANSWER, answer=answer)
-        verdict = task.judged(answer, spoken.plan_format, judged_by).verdict
+        verdict = task.judged(answer, spoken.plan_format).verdict
     if verdict is None:
         raise UserError(f"The answer could not be judged: {answer.fault}.")
     return verdict
@@ -437,16 +436,18 @@ def open_tasks(
     requests: list[tuple[int, Any]],
     place: Place,
     dialect: Dialect,
+    rules: str,
     samples: int = 1,
     path: Path | None = None,
 ) -> list[Task]:
-    """What a run plays; `path` is the file of the requests. Raises UserError for what the domain
-    says of them in this place."""
+    """What a run plays, judged by these rules (of `settled_rules`); `path` is the file of the
+    requests. Raises UserError for what the domain says of them in this place."""
     domain = domain_of(dialect)
+    task = domain.judged_under(rules)
     domain.requests.check(requests, place, path or Path("requests"))
     ends = [f"-s{sample:02d}" for sample in range(samples)] if samples > 1 else [""]
     return [
-        domain.task(f"q{line:06d}{end}", request, place.source)
+        task(f"q{line:06d}{end}", request, place.source)
         for line, request in requests
         for end in ends
     ]

@@ -57,7 +57,6 @@ def run(
     out: Path,
     dialect: Dialect,
     chat: ChatFormat | None = None,
-    rules: str = "strict",
     emptied_tools: bool = False,
     card: dict[str, Any] | None = None,
     progress: bool = True,
@@ -95,7 +94,7 @@ def run(
         before = [scored[task.id].passed for task in task_list if task.id in scored]
 
         def play_tasks(again: list[Task]) -> Iterator[Episode]:
-            return play(policy, again, dialect, chat, rules, emptied_tools, faults, tools)
+            return play(policy, again, dialect, chat, emptied_tools, faults, tools)
 
         if remaining:  # a score of fewer episodes must not stand beside those that come now
             (out / SCORE).unlink(missing_ok=True)
@@ -106,11 +105,11 @@ def run(
                 _leave(policy, calls, line)
                 raise
         calls.close(all_done=not rest)
-    return _score(out, rules, card, faults, prices)
+    return _score(out, card, faults, prices)
 
 
 def _score(
-    out: Path, rules: str, card: dict[str, Any], faults: Faults | None, prices: Prices | None
+    out: Path, card: dict[str, Any], faults: Faults | None, prices: Prices | None
 ) -> dict[str, Any]:
     """Of all that the folder holds, written to score.json too."""
     path = out / TRANSCRIPTS
@@ -122,7 +121,8 @@ def _score(
         usage.update(record["transcript"].get("usage") or {})
         return record
 
-    score = score_records((line.read(readable) for line in episode_lines(path)), rules, card)
+    records = (line.read(readable) for line in episode_lines(path))
+    score = score_records(records, str(card.get("rules", "rules")), card)
     if faults:
         score["faults"] = {"settings": card["faults"], **faults_met(episodes(path))}
     if entry := usage_entry(usage, prices):

@@ -34,7 +34,8 @@ def trips_of(recipe: Recipe, stage: int, judged: Judged = unchanged) -> Trips:
     """From generated worlds, many of them, or of a file of requests in one place; `judged` with the
     help of a model."""
     domain, data = recipe.domain, recipe.data
-    rewards = recipe.rl.settings.curriculum.rewards if stage == RL and recipe.rl else ()
+    settings = recipe.rl.settings if stage == RL and recipe.rl else None
+    rewards, rules = (settings.curriculum.rewards, settings.rules) if settings else ((), "")
     ungated = domain.judge.ungated
     looked_at = next((ungated[spec] for spec in map(str, rewards) if spec in ungated), unchanged)
 
@@ -45,13 +46,13 @@ def trips_of(recipe: Recipe, stage: int, judged: Judged = unchanged) -> Trips:
         place, numbered = requests_in(recipe, data.queries)
         requests = [request for _, request in numbered]
         given = GivenTrips(place.source, requests, recipe.seed)
-        return Trips(domain, given, len(requests), place.figures, whole)
+        return Trips(domain, given, len(requests), place.figures, whole, rules)
     mix = data.rl_mix if stage == RL and data.rl_mix is not None else data.mix
     first_world = TRAINING_WORLDS + WORLDS_APART * stage + data.first_world
     generated = GeneratedTrips(
         domain, data.trained_scales, first_world, data.queries_per_world, mix
     )
-    return Trips(domain, generated, judged=whole)
+    return Trips(domain, generated, judged=whole, rules=rules)
 
 
 def requests_in(recipe: Recipe, file: str) -> tuple[Place, list[tuple[int, Any]]]:

@@ -189,7 +189,6 @@ class HeldOut:
                 folder,
                 dialect,
                 chat,
-                self.rules,
                 emptied_tools,
                 card,
                 progress=chat is not None,
@@ -201,16 +200,17 @@ def held_out(recipe: Recipe, file: str | None, count: int, first_world: int) -> 
     """All requests of `file` in the recipe's own place; without one `count` generated ones, in
     worlds from `first_world` on. Raises UserError where the file holds none that fit."""
     domain, data = recipe.domain, recipe.data
+    task = domain.judged_under(recipe.evaluation.rules)
     if file is not None:
         place, requests = requests_in(recipe, file)
         identity = {"path": file, "sha256": file_hash(file)}
-        tasks = [domain.task(f"q{line:06d}", request, place.source) for line, request in requests]
+        tasks = [task(f"q{line:06d}", request, place.source) for line, request in requests]
         same = {"file": identity["sha256"], "world": same_place(place.identity)}
         return HeldOut(recipe, tasks, identity, place.identity, same)
     trips = GeneratedTrips(
         domain, (data.scale,), first_world, recipe.evaluation.per_world, recipe.mix
     )
-    generated = [domain.task("", *trips.at(number)) for number in range(count)]
+    generated = [task("", *trips.at(number)) for number in range(count)]
     queries = {
         "count": count,
         "first_world": generated[0].where,

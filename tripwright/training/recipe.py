@@ -179,7 +179,7 @@ class EvaluationSettings:
     decoding: Decoding = GREEDY
     max_concurrent_rollouts: Count = 100
     context_tokens: Count | None = None  # None: the dialect's, as in training (row S6 has more)
-    rules: str = "strict"
+    rules: str = ""  # by default the domain's strictest
 
 
 @dataclass(frozen=True)

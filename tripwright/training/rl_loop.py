@@ -53,7 +53,7 @@ class RlLoop(SavedLoop, ABC, Generic[S]):
         self.decoder = Decoder(model)
         self.optimizers = Optimizers(model, settings.optimizer)
         policy, size = sampling_policy(model, chat, settings, seed), settings.group_size
-        self.worker = RolloutWorker(policy, dialect, size, settings.rules, faults, tools=tools)
+        self.worker = RolloutWorker(policy, dialect, size, faults, tools=tools)
         rewards = [
             resolve_reward(name, trips.domain.rewards) for name in settings.curriculum.rewards
         ]

@@ -42,7 +42,7 @@ from tripwright.rewards.reward import Reward
 from tripwright.tools.faults import Faults
 from tripwright.tools.toolbox import Tools
 from tripwright.training.logprobs import sampler_gap
-from tripwright.training.rollouts import RolloutGroup, RolloutSettings
+from tripwright.training.rollouts import RolloutGroup, RolloutSettings, rewards_of
 from tripwright.training.served import TokenRequest, token_server
 
 MOST_LOST = 0.25  # of a play's episodes: a server that loses more of them is not at work
@@ -277,7 +277,6 @@ class RolloutWorker:
     policy: LocalPolicy | ServedPolicy
     dialect: Dialect
     group_size: int
-    rules: str = "strict"
     faults: Faults | None = None
     branching: Branching | None = None
     tools: Tools | None = None
@@ -300,17 +299,14 @@ class RolloutWorker:
     def play(self, tasks: Sequence[tuple[int, Task]], reward: Reward) -> list[RolloutGroup]:
         """Members of a group are neighbours, so that they share their prompt's prefill; each has
         its own seed, the episode's id."""
-        sessions_of_groups = (
-            [self._open(task, g) for g in range(self.group_size)] for _, task in tasks
-        )
-        sessions = self.policy.play_groups(sessions_of_groups, self.branching)
-        episodes = {episode.task.id: episode for episode in closed(sessions, self.rules)}
+        opened = [[self._open(task, g) for g in range(self.group_size)] for _, task in tasks]
+        for _ in closed(self.policy.play_groups(opened, self.branching)):
+            pass
         self.engine_counts.update(self.policy.figures)
         groups = []
-        for number, task in tasks:
-            members = [episodes[f"{task.id}/{g}"] for g in range(self.group_size)]
-            groups.append(RolloutGroup(number, task, members))
-            groups[-1].rewards = groups[-1].rewarded(reward)
+        for (number, task), sessions in zip(tasks, opened, strict=True):
+            episodes = [session.episode for session in sessions]
+            groups.append(RolloutGroup(number, task, episodes, rewards_of(episodes, reward)))
         if isinstance(self.policy, ServedPolicy):
             self.policy.close(groups)
         return groups

@@ -46,7 +46,7 @@ class RolloutSettings:
     # 3e-4)
     warm_up_steps: Annotated[int, Ge(0)] = 5
     # what the reward is made of: under official rules RL finds every hole of docs/judging.md
-    rules: str = "strict"
+    rules: str = ""  # by default the domain's strictest
     curriculum: Curriculum = Curriculum()
     dtype: str = AUTO  # of matrix products; one of inference.models.PRECISIONS
     optimizer: OptimizerSettings = OptimizerSettings(
@@ -66,6 +66,11 @@ class RolloutSettings:
     def check(self, table: str) -> None:
         """Raises UserError for settings of this algorithm that do not go together; `table` is the
         recipe's name for them."""
+
+
+def rewards_of(episodes: Sequence[Episode], reward: Reward) -> list[RewardBreakdown | None]:
+    """None: our side failed (law 4)."""
+    return [reward(episode) if episode.scored else None for episode in episodes]
 
 
 @dataclass
@@ -94,8 +99,7 @@ class RolloutGroup:
         return any(reward.passed(episode) for episode, reward in self.scored_members)
 
     def rewarded(self, reward: Reward) -> list[RewardBreakdown | None]:
-        """None: our side failed (law 4)."""
-        return [reward(episode) if episode.scored else None for episode in self.episodes]
+        return rewards_of(self.episodes, reward)
 
     def std(self, reward: Reward | None = None) -> float:
         """Of the scored members' rewards, over all of them (population)."""

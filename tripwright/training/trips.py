@@ -97,7 +97,8 @@ class Trips:
 
     `per_epoch` is None where trips are made and none comes twice. `place_figures` counts what the
     place that answers has done, for the metrics of a step. `judged` makes of a task one that is
-    judged otherwise: with the help of a model, or behind gates that are shut, too.
+    judged otherwise: with the help of a model, or behind gates that are shut, too. `rules` is the
+    set of them that judges, by default the domain's first.
     """
 
     def __init__(
@@ -107,14 +108,16 @@ class Trips:
         per_epoch: int | None = None,
         place_figures: Callable[[], Mapping[str, int]] = dict,
         judged: Judged = unchanged,
+        rules: str = "",
     ):
         self.domain, self.per_epoch, self.position = domain, per_epoch, 0
         self.place_figures = place_figures
         self._source, self._judged = source, judged
+        self._task = domain.judged_under(rules)
 
     def at(self, number: int) -> Task:
         """Any trip of the stream, by its number."""
-        return self._judged(self.domain.task(f"train-{number}", *self.request_at(number)))
+        return self._judged(self._task(f"train-{number}", *self.request_at(number)))
 
     def request_at(self, number: int) -> tuple[Any, Any]:
         """The same as a request and its world, or its source of live answers."""

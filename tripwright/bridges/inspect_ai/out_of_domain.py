@@ -426,7 +426,7 @@ class Question(TaskDefaults):
     def tools(self, dialect: Dialect, emptied: bool) -> WikipediaSearch:
         return self.source
 
-    def judged(self, transcript: Transcript, plan_format: str, rules: str) -> Episode:
+    def judged(self, transcript: Transcript, plan_format: str) -> Episode:
         return Episode(self, transcript, None)
 
     def asked(self, transcript: Transcript) -> Asked:

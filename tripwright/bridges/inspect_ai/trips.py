@@ -176,7 +176,7 @@ class EpisodeFault(RuntimeError):
 
 @solver
 def episode(
-    tasks: Mapping[str, Trip], dialect: Dialect, rules: str, native_tools: bool, samples: int
+    tasks: Mapping[str, Trip], dialect: Dialect, native_tools: bool, samples: int
 ) -> Solver:
     """Inspect's model plays the sample's task to its end; its record is kept. `tasks` by sample
     id."""
@@ -187,7 +187,7 @@ def episode(
             trip = trip.renamed(f"{trip.id}-s{state.epoch - 1:02d}")
         session = open_session(trip, dialect)
         await converse(session, native_tools)
-        finished = await to_thread.run_sync(close_session, session, rules)
+        finished = await to_thread.run_sync(close_session, session)
         record = json.loads(json.dumps(finished.record()))
         _keep(state, record, session.transcript, str(state.model))
         return state
@@ -416,7 +416,7 @@ def trips(
     atexit.register(opened.close)
     options = PlaceOptions(folder, file, store, snapshot, replay)
     place = opened.enter_context(domain_of(spoken).open(options))
-    tasks = open_tasks(asked, place, spoken, path=Path(queries))
+    tasks = open_tasks(asked, place, spoken, judged_by, path=Path(queries))
     identity = {"kind": "inspect"}
     card = run_card(identity, {}, spoken, judged_by, Path(queries), place.identity, samples)
     return Task(
@@ -424,7 +424,7 @@ def trips(
             [_sample(each.id, each.domain, each.request.record()) for each in tasks],
             name=Path(queries).stem,
         ),
-        solver=episode({each.id: each for each in tasks}, spoken, judged_by, native_tools, samples),
+        solver=episode({each.id: each for each in tasks}, spoken, native_tools, samples),
         scorer=[final(), facts()],
         epochs=samples,
         # a dead endpoint costs its samples, which --retry-on-error or eval-retry play again

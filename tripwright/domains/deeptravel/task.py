@@ -74,9 +74,8 @@ class Errand(TaskDefaults):
     def tools(self, dialect: Dialect, emptied: bool) -> Tools:
         return LiveToolBox(self.source, dialect.face, on_fault=self.on_fault, emptied=emptied)
 
-    def judged(self, transcript: Transcript, plan_format: str, rules: str) -> Episode:
-        """`rules` says nothing here: what judges is the verifier. An answer outside the contract of
-        cards is judged no further."""
+    def judged(self, transcript: Transcript, plan_format: str) -> Episode:
+        """By the verifier. An answer outside the contract of cards is judged no further."""
         problem = format_problem(transcript, plan_format)
         if problem is not None and transcript.fault is None:
             finding = JointFinding(0.0, turns_saved=len(transcript.calls), reason=problem)

@@ -11,7 +11,7 @@ from tripwright.domains.travelplanner.plan.itinerary import FormattedPlan, parse
 from tripwright.domains.travelplanner.plan.parse import parse_answer
 from tripwright.domains.travelplanner.plan.plan import to_official
 from tripwright.domains.travelplanner.query import Query
-from tripwright.domains.travelplanner.rules.evaluate import judge
+from tripwright.domains.travelplanner.rules.evaluate import RULES, judge
 from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, applicable_hard
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.episode import Asked, Episode, Session, WorldTask
@@ -55,12 +55,13 @@ class TripTask(WorldTask):
     id: str
     request: Query
     world: World
+    rules: str = RULES[0]  # of `rules.evaluate`, which judge it
     formatter: Formatter | None = field(default=None, compare=False, repr=False)
     judged_at_once: int = 1
 
     domain = NAME
 
-    def judged(self, transcript: Transcript, plan_format: str, rules: str) -> Episode:
+    def judged(self, transcript: Transcript, plan_format: str) -> Episode:
         read, by = FormattedPlan(None, f"no answer: {transcript.stop_reason}"), ""
         if transcript.answer is not None:
             read, by = self._read(transcript.answer, plan_format)
@@ -68,7 +69,7 @@ class TripTask(WorldTask):
         if read.unscored:
             transcript.fault = read.problem
             return Episode(self, transcript, None, more)
-        verdict = judge(self.request, read.plan, self.world, rules, read.problem)
+        verdict = judge(self.request, read.plan, self.world, self.rules, read.problem)
         cost_usd = verdict.details["total_cost"]
         if verdict.final and cost_usd is not None:
             more["measures"] = {BUDGET_SPENT: [cost_usd / self.request.budget, 1]}

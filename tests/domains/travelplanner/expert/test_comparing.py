@@ -29,7 +29,7 @@ def played() -> list[Episode]:
         for world in [World.in_memory(build_tables("nano", seed))]
         for number, query in enumerate(make_queries(world, 10, seed, Mix(days=(days,))))
     ]
-    return list(play(ExpertPolicy(STYLES["comparing"]), tasks, LONG, rules="strict"))
+    return list(play(ExpertPolicy(STYLES["comparing"]), tasks, LONG))
 
 
 def of_days(played: list[Episode], *days: int) -> list[Episode]:
@@ -56,7 +56,7 @@ def test_a_budget_that_no_calculator_takes_needs_no_sum():
     world = World.in_memory(build_tables("nano", 21))
     (query,) = make_queries(world, 1, 21, Mix(days=(5,)))
     task = TripTask("rich", query.model_copy(update={"budget": 1e19}), world)
-    (episode,) = play(ExpertPolicy(STYLES["comparing"]), [task], LONG, rules="strict")
+    (episode,) = play(ExpertPolicy(STYLES["comparing"]), [task], LONG)
     assert episode.passed
 
 
@@ -158,7 +158,7 @@ def test_a_request_that_cannot_be_met_is_refused_in_words(played):
 
 def test_to_one_city_it_goes_as_the_expert_does(played):
     trips = of_days(played, 3)
-    direct = play(ExpertPolicy(), [episode.task for episode in trips], LONG, rules="strict")
+    direct = play(ExpertPolicy(), [episode.task for episode in trips], LONG)
     for ours, theirs in zip(trips, direct, strict=True):
         assert [s.text for s in ours.transcript.segments] == [
             s.text for s in theirs.transcript.segments

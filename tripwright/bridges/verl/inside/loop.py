@@ -47,7 +47,7 @@ class EpisodeAgentLoop(AgentLoopBase):
                 session.overflow()
                 continue
             version = await self._turn(session, sampling_params, version)
-        episode = await asyncio.to_thread(close_session, session, conditions.settings.rules)
+        episode = await asyncio.to_thread(close_session, session)
         reward = conditions.rewards[int(row["curriculum_stage"])]
         return self._outputs(episode, reward(episode) if episode.scored else None, version)
 
