@@ -84,6 +84,9 @@ class PlaysAsTheExpert:
     def play_groups(self, groups: Any, branching: Any) -> Any:
         return ExpertPolicy().play(itertools.chain.from_iterable(groups))
 
+    def end_play(self, groups: Any) -> None:
+        pass
+
 
 def test_rollouts_meet_them_each_group_its_own():
     """The members of a group differ by what they did, not by what they met."""

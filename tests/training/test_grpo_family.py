@@ -16,12 +16,12 @@ from tripwright.transcript import OVERLONG, StopReason
 torch = pytest.importorskip("torch")
 
 
-from tripwright.inference.local import LocalPolicy, Sampling
+from tripwright.inference.local import Sampling
 from tripwright.training.grpo import Filter, Grpo, GrpoSettings, Kl
 from tripwright.training.losses import Importance
 from tripwright.training.optim import OptimizerSettings
 from tripwright.training.replay import ReplaySettings
-from tripwright.training.rollout_worker import RolloutWorker
+from tripwright.training.rollout_worker import EnginePolicy, RolloutWorker
 from tripwright.training.rollouts import Rollout
 
 ADAMW = OptimizerSettings(name="adamw", adamw_learning_rate=1e-3, weight_decay=0.01, grad_clip=0.5)
@@ -285,7 +285,7 @@ def test_it_plays_trains_and_reproduces(talking, chat, lab):
 def test_groups_come_back_in_the_order_of_their_tasks(talker, caller, lab):
     dialect = replace(dialect_named("compact"), max_turn_tokens=12)
     player = RolloutWorker(
-        LocalPolicy(talker, caller, Sampling(1.0, rows=3, dtype="float32")), dialect, 2
+        EnginePolicy(talker, caller, Sampling(1.0, rows=3, dtype="float32")), dialect, 2
     )
     groups = player.play([(n, replace(lab.trip, id=name)) for n, name in enumerate("abc")], SUM)
     assert [[episode.task.id for episode in group.episodes] for group in groups] == [

@@ -19,10 +19,10 @@ import shutil
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from safetensors.torch import save_file
@@ -49,9 +49,52 @@ MOST_LOST = 0.25  # of a play's episodes: a server that loses more of them is no
 FILES_OF_AN_EPISODE = 2  # its connection, and its thread's view of the world's store
 
 
+class RolloutPolicy(Protocol):
+    """Who plays the groups of a training."""
+
+    @property
+    def chat(self) -> ChatFormat: ...
+    def begin_step(self) -> None:
+        """The weights may have changed."""
+        ...
+
+    def play_groups(
+        self, groups: Iterable[Sequence[Session]], branching: Branching | None = None
+    ) -> Iterator[Session]:
+        """Every session of every group, as they end."""
+        ...
+
+    def end_play(self, groups: Sequence[RolloutGroup]) -> None:
+        """What was played has its rewards; the update comes next."""
+        ...
+
+    @property
+    def figures(self) -> Mapping[str, float]:
+        """Counts of the last play, which those of a step's plays add up to."""
+        ...
+
+    @property
+    def last_play(self) -> Mapping[str, Any]:
+        """What else there is to say of it."""
+        ...
+
+
+class EnginePolicy(LocalPolicy):
+    """Our engine, which reads the weights that the trainer has."""
+
+    def begin_step(self) -> None:
+        pass
+
+    def end_play(self, groups: Sequence[RolloutGroup]) -> None:
+        pass
+
+    @property
+    def last_play(self) -> dict[str, Any]:
+        return {"rows_per_pass": self.figures["rows_per_pass"]}
+
+
 class ServedPolicy:
-    """Plays what `LocalPolicy` plays. `stale` is set by whoever may have changed the weights; the
-    folder that they go through is this run's alone."""
+    """The same on a server. Its weights go through a folder that is this run's alone."""
 
     def __init__(self, model: Any, chat: ChatFormat, settings: RolloutSettings, seed: int):
         assert settings.server is not None
@@ -84,6 +127,9 @@ class ServedPolicy:
         """`server`: seconds and memory of its stages, in their order; `sampler_gap` and
         `sampler_gap_max`: how far its log-probabilities were from the trainer's, in nats."""
         return {"server": dict(self._stages), **self._gap}
+
+    def begin_step(self) -> None:
+        self.stale = True
 
     # ---- playing
 
@@ -220,7 +266,7 @@ class ServedPolicy:
 
     # ---- after a play
 
-    def close(self, groups: Sequence[RolloutGroup]) -> None:
+    def end_play(self, groups: Sequence[RolloutGroup]) -> None:
         """The server gives its memory to the update, and what it said is compared with what the
         trainer says. Raises UserError beyond `max_gap`."""
         if self.how.sleep:
@@ -255,7 +301,7 @@ def plain_weights(model: Any, products: torch.dtype) -> dict[str, Any]:
 
 def sampling_policy(
     model: Any, chat: ChatFormat, settings: RolloutSettings, seed: int
-) -> LocalPolicy | ServedPolicy:
+) -> RolloutPolicy:
     """The model as it is sampled from in training: from its whole distribution, by our engine or on
     a server."""
     if settings.server is not None:
@@ -265,7 +311,7 @@ def sampling_policy(
         settings.temperature, rows, seed, settings.dtype, tool_threads=settings.tool_threads
     )
     sampling.check_on_policy()
-    return LocalPolicy(model, chat, sampling)
+    return EnginePolicy(model, chat, sampling)
 
 
 @dataclass
@@ -274,7 +320,7 @@ class RolloutWorker:
     S9): the same call of all members of a group fails, so that their rewards differ by what they
     did and not by what they met."""
 
-    policy: LocalPolicy | ServedPolicy
+    policy: RolloutPolicy
     dialect: Dialect
     group_size: int
     faults: Faults | None = None
@@ -284,17 +330,13 @@ class RolloutWorker:
     engine_counts: Counter[str] = field(default_factory=Counter)
 
     def begin_step(self) -> None:
-        """The weights may have changed."""
         self.engine_counts.clear()
-        if isinstance(self.policy, ServedPolicy):
-            self.policy.stale = True
+        self.policy.begin_step()
 
     @property
     def figures(self) -> dict[str, Any]:
         """Of the step; what is no count, of its last play."""
-        if isinstance(self.policy, ServedPolicy):
-            return {**self.engine_counts, **self.policy.last_play}
-        return {**self.engine_counts, "rows_per_pass": self.policy.figures["rows_per_pass"]}
+        return {**self.engine_counts, **self.policy.last_play}
 
     def play(self, tasks: Sequence[tuple[int, Task]], reward: Reward) -> list[RolloutGroup]:
         """Members of a group are neighbours, so that they share their prompt's prefill; each has
@@ -307,8 +349,7 @@ class RolloutWorker:
         for (number, task), sessions in zip(tasks, opened, strict=True):
             episodes = [session.episode for session in sessions]
             groups.append(RolloutGroup(number, task, episodes, rewards_of(episodes, reward)))
-        if isinstance(self.policy, ServedPolicy):
-            self.policy.close(groups)
+        self.policy.end_play(groups)
         return groups
 
     def _open(self, task: Task, member: int) -> Session:
