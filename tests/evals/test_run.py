@@ -28,7 +28,7 @@ from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
 DIALECT = dialect_named("planner_r1")
-CARD: dict[str, Any] = {"policy": {"kind": "test"}, "rules": "official", "date": "today"}
+CARD: dict[str, Any] = {"policy": {"kind": "test"}, "rules": "strict", "date": "today"}
 
 
 @pytest.fixture(scope="module")

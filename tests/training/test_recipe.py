@@ -13,7 +13,7 @@ pytest.importorskip("torch")
 
 from tripwright.domains.travelplanner.queries.sample import Mix
 from tripwright.training.grpo import GrpoSettings
-from tripwright.training.recipe import Recipe, check_needs, load_recipe
+from tripwright.training.recipe import EvaluationSettings, Recipe, check_needs, load_recipe
 from tripwright.training.stages import quickstart_recipe
 
 SERVER = 'kind = "vllm"\nurl = "http://127.0.0.1:8000"\nweights = "w"\n'
@@ -31,7 +31,8 @@ def load(tmp_path: Path, text: str) -> Recipe:
 
 
 def test_an_empty_recipe_is_all_defaults(tmp_path):
-    assert load(tmp_path, "") == Recipe()
+    strict = EvaluationSettings(rules="strict")  # the strictest of the domain
+    assert load(tmp_path, "") == Recipe(evaluation=strict)
 
 
 def test_arrays_are_tuples_whole_numbers_are_fractions_and_none_is_none(tmp_path):

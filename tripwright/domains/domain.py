@@ -247,9 +247,12 @@ class Domain:
     def __post_init__(self) -> None:
         object.__setattr__(self, "rewards", {"dense": dense, "success": success, **self.rewards})
 
-    def judged_under(self, rules: str) -> Callable[[str, Any, Any], Task]:
-        """`task`, whose episodes these rules judge; where there is one way to judge, as it is."""
-        return partial(self.task, rules=rules) if rules in self.judge.rules else self.task
+    def judged_under(self, rules: str | None) -> Callable[[str, Any, Any], Task]:
+        """`task`, whose episodes these rules judge, by default the strictest; where there is one
+        way to judge, as it is. Raises UserError for rules that it has not."""
+        if not self.judge.rules:
+            return self.task
+        return partial(self.task, rules=self.judge.rules_named(rules))
 
     def generated(self) -> Generator:
         """Raises UserError where there is none."""

@@ -35,7 +35,7 @@ def trips_of(recipe: Recipe, stage: int, judged: Judged = unchanged) -> Trips:
     help of a model."""
     domain, data = recipe.domain, recipe.data
     settings = recipe.rl.settings if stage == RL and recipe.rl else None
-    rewards, rules = (settings.curriculum.rewards, settings.rules) if settings else ((), "")
+    rewards, rules = (settings.curriculum.rewards, settings.rules) if settings else ((), None)
     ungated = domain.judge.ungated
     looked_at = next((ungated[spec] for spec in map(str, rewards) if spec in ungated), unchanged)
 

@@ -100,9 +100,8 @@ class HeldOut:
     @property
     def rules(self) -> str:
         """The set of rules, or what a score says of a domain with one way to judge."""
-        if self.recipe.domain.judge.rules:
-            return self.recipe.evaluation.rules
-        return self.recipe.domain.judge.name_with(self.recipe.judging)
+        judge, rules = self.recipe.domain.judge, self.recipe.evaluation.rules
+        return judge.rules_named(rules) if judge.rules else judge.name_with(self.recipe.judging)
 
     def settle(self, folder: Path, refusal: str, advice: str, **more: Any) -> None:
         """Writes down in `folder` the requests and what two evaluations must have in common to be

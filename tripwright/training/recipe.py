@@ -179,7 +179,7 @@ class EvaluationSettings:
     decoding: Decoding = GREEDY
     max_concurrent_rollouts: Count = 100
     context_tokens: Count | None = None  # None: the dialect's, as in training (row S6 has more)
-    rules: str = ""  # by default the domain's strictest
+    rules: str | None = None  # by default the domain's strictest
 
 
 @dataclass(frozen=True)
@@ -365,7 +365,7 @@ def _recipe(data: dict[str, Any], where: str) -> Recipe:
         dialect = recipe.dialect.dialect()
         settings = recipe.domain.judge.settings(dialect, recipe.judging, f"{where}: judging")
         recipe = replace(recipe, judging=settings)
-    recipe = _with_rules(recipe, data)
+    recipe = _with_rules(recipe)
     try:
         check(recipe)
     except UserError as error:
@@ -410,15 +410,13 @@ def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def _with_rules(recipe: Recipe, data: dict[str, Any]) -> Recipe:
+def _with_rules(recipe: Recipe) -> Recipe:
     """Training and examinations are held to the domain's strictest rules where the recipe does not
     say."""
-    if not recipe.domain.judge.rules:
-        return recipe
-    strictest = recipe.domain.judge.rules[0]
-    if "rules" not in data.get("evaluation", {}):
+    strictest = next(iter(recipe.domain.judge.rules), None)
+    if recipe.evaluation.rules is None:
         recipe = replace(recipe, evaluation=replace(recipe.evaluation, rules=strictest))
-    if recipe.rl is not None and "rules" not in data[recipe.rl.algorithm]:
+    if recipe.rl is not None and recipe.rl.settings.rules is None:
         settings = replace(recipe.rl.settings, rules=strictest)
         recipe = replace(recipe, rl=recipe.rl._replace(settings=settings))
     return recipe
@@ -500,8 +498,8 @@ def _held_out_problems(recipe: Recipe) -> Iterator[str]:
         Sampling(how.temperature, top_p=1.0 if how.top_p is None else how.top_p, top_k=how.top_k)
     except UserError as error:
         yield f"evaluation.decoding: {error}"
-    if recipe.domain.judge.rules:
-        yield from _unknown("evaluation.rules", recipe.evaluation.rules, recipe.domain.judge.rules)
+    if (rules := recipe.evaluation.rules) is not None:
+        yield from _unknown("evaluation.rules", rules, recipe.domain.judge.rules)
     for name, table in (("evaluation", recipe.evaluation), ("validation", validation)):
         if table is not None and table.file is not None and recipe.data.queries is None:
             yield (
@@ -589,7 +587,7 @@ def _rl_problems(recipe: Recipe, table: str, settings: RolloutSettings) -> Itera
             f'{table}.credit "evidence" asks which words a fact is about, and {domain.title} do not'
             ' say it: take "episode".'
         )
-    if domain.judge.rules:
+    if settings.rules is not None:
         yield from _unknown(f"{table}.rules", settings.rules, domain.judge.rules)
     if isinstance(settings, PpoSettings) and recipe.dialect.dialect().on_overflow == "truncate":
         yield (

@@ -46,7 +46,7 @@ class RolloutSettings:
     # 3e-4)
     warm_up_steps: Annotated[int, Ge(0)] = 5
     # what the reward is made of: under official rules RL finds every hole of docs/judging.md
-    rules: str = ""  # by default the domain's strictest
+    rules: str | None = None  # by default the domain's strictest
     curriculum: Curriculum = Curriculum()
     dtype: str = AUTO  # of matrix products; one of inference.models.PRECISIONS
     optimizer: OptimizerSettings = OptimizerSettings(

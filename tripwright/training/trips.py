@@ -108,7 +108,7 @@ class Trips:
         per_epoch: int | None = None,
         place_figures: Callable[[], Mapping[str, int]] = dict,
         judged: Judged = unchanged,
-        rules: str = "",
+        rules: str | None = None,
     ):
         self.domain, self.per_epoch, self.position = domain, per_epoch, 0
         self.place_figures = place_figures
