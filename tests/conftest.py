@@ -516,10 +516,13 @@ def tiny_recipe() -> Any:
         copy_pretraining=CopyPretrainingSettings(lengths=(4, 8), tokens_per_step=64, max_steps=3),
         sft=SftSettings(steps=6, batch_size=2),
         rl=Reinforcement(
-            "grpo", GrpoSettings(steps=1, prompts_per_step=2, group_size=2, micro_batch_size=2)
+            "grpo",
+            GrpoSettings(
+                steps=1, prompts_per_step=2, group_size=2, micro_batch_size=2, rules="strict"
+            ),
         ),
         evaluation=EvaluationSettings(
-            queries=4, difficulty_queries=6, per_world=3, max_concurrent_rollouts=4
+            rules="strict", queries=4, difficulty_queries=6, per_world=3, max_concurrent_rollouts=4
         ),
     )
 

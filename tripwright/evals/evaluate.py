@@ -54,7 +54,7 @@ from tripwright.policies.settings import (
     PolicySettings,
     thinking_fields,
 )
-from tripwright.runs import Run
+from tripwright.runs import RECIPE, Run
 from tripwright.tools.faults import Faults
 from tripwright.tools.remote import RemoteToolBox
 from tripwright.transcript import StopReason, Transcript
@@ -174,6 +174,8 @@ def evaluate(  # long: most of it is help
     settings = as_settings(policy)
     with ExitStack() as stack:
         folder = Path(out or stack.enter_context(TemporaryDirectory(prefix="tripwright-")))
+        if (folder / RECIPE).exists():
+            raise UserError(f"'{folder}' holds a training. Give the run a folder of its own.")
         place = stack.enter_context(open_place(world, domain, folder))
         tasks = open_tasks(asked, place, spoken, judged_by, samples, path)
         tools = served_tools(server, settings.policy, spoken, place, empty_tools)
@@ -234,6 +236,11 @@ def judge(
     with open_place(world, domain) as place:
         (task,) = open_tasks(asked, place, spoken, judged_by)
         if not isinstance(answer, str | Transcript):
+            if not isinstance(answer, list | None):
+                raise UserError(
+                    "An answer is a text, a list of days, a transcript or None, found"
+                    f" {type(answer).__name__}."
+                )
             if domain.plans is None:
                 raise UserError(f"An answer to {domain.title} is a text or a transcript.")
             return domain.plans.judge(task.request, answer, place.source, judged_by)
@@ -267,6 +274,7 @@ def solve(
     if domain.plans is None:
         raise UserError(f"There is no exact planner for {domain.title}.")
     with open_place(world, domain) as place:
+        domain.requests.check([(1, asked)], place, Path("requests"))
         return domain.plans.solve(asked, place.source, cheapest, k, why)
 
 
@@ -283,6 +291,11 @@ def as_settings(policy: AnyPolicy) -> PolicySettings:
     """The settings of a policy that is given by its name, by them, or as an object."""
     if isinstance(policy, PolicySettings):
         return policy
+    if not isinstance(policy, str) and not (hasattr(policy, "name") and hasattr(policy, "play")):
+        raise UserError(
+            "Expected a policy by its name, the settings of a model, or an object with 'name' and"
+            f" 'play(sessions)', found {type(policy).__name__}."
+        )
     return PolicySettings(name=policy if isinstance(policy, str) else policy.name)
 
 
@@ -388,7 +401,7 @@ def _local(settings: PolicySettings, dialect: Dialect) -> PolicyChoice:
         decoding |= {"seed": settings.seed, "top_p": sampling.top_p}
         decoding |= {} if how.top_k is None else {"top_k": how.top_k}
     fingerprint = model_fingerprint(settings.model)
-    identity = {"kind": "local", "model": settings.model, "fingerprint": fingerprint}
+    identity = {"kind": "local", "model": str(settings.model), "fingerprint": fingerprint}
     return PolicyChoice(policy, policy.chat, identity, decoding)
 
 
@@ -401,8 +414,14 @@ def read_requests(
     """The first `count` requests, each behind its number in the file, and the dialect that is
     named, else the first of their domain. Raises UserError where there are none, or of another
     domain than the dialect's."""
+    if isinstance(requests, Mapping) or hasattr(requests, "query"):
+        raise UserError("Expected requests in a file or in a list, found one by itself.")
     path = Path(requests) if isinstance(requests, str | Path) else None
+    if path is not None and not path.is_file():
+        raise UserError(f"No request file at '{path}'.")
     given = [] if isinstance(requests, str | Path) else list(requests)
+    if path is None and not given:
+        raise UserError("No requests are given.")
     other = domain_of_file(path) if path else domain_of_request(given[0]) if given else None
     spoken = dialect_named(dialect) if isinstance(dialect, str) else dialect
     domain, where = domain_of(spoken) if spoken else other, f"'{path}'" if path else "what is given"
@@ -445,6 +464,8 @@ def open_tasks(
     domain = domain_of(dialect)
     task = domain.judged_under(rules)
     domain.requests.check(requests, place, path or Path("requests"))
+    if samples < 1:
+        raise UserError(f"Each request is played at least once, found samples={samples}.")
     ends = [f"-s{sample:02d}" for sample in range(samples)] if samples > 1 else [""]
     return [
         task(f"q{line:06d}{end}", request, place.source)
@@ -460,6 +481,8 @@ def open_place(where: Where, domain: Domain, out: Path | None = None) -> Iterato
     if isinstance(where, str | Path):
         where = PlaceOptions(world=Path(where))
     elif not isinstance(where, PlaceOptions):
+        if not (hasattr(where, "name") and hasattr(where, "content_hash")):
+            raise UserError(f"Expected a world or its folder, found {type(where).__name__}.")
         yield Place.of(where)
         return
     if out is not None and where.store is not None and where.snapshot is None:

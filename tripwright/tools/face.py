@@ -243,7 +243,7 @@ class Face:
             fields, values, units = tuple(table.fields), table.rows(records), table.units
         else:  # a row of another kind among them, or rows with names of their own
             units = {field: unit for each in tables if each for field, unit in each.units.items()}
-            dicts = [self.tables[type(record)].as_dict(record) for record in records]
+            dicts = [self.table_of(record).as_dict(record) for record in records]
             fields = tuple(dict.fromkeys(name for row in dicts for name in row))
             values = tuple(tuple(map(row.get, fields)) for row in dicts)
         about = {name: getattr(records[0], name) for name in table.of_all}
@@ -254,8 +254,17 @@ class Face:
             type(records[0]).__name__, fields, values, units, about, first, total, page, pages
         )
 
+    def table_of(self, record: Any) -> Table:
+        """Raises LookupError for records of a kind that this face does not know."""
+        if (table := self.tables.get(type(record))) is None:
+            raise LookupError(
+                f"face '{self.name}' has no table for {type(record).__name__}; its `tables` say how"
+                " records are shown"
+            )
+        return table
+
     def in_order(self, records: list[Any]) -> list[Any]:
-        price = self.tables[type(records[0])].cheapest_first if records else None
+        price = self.table_of(records[0]).cheapest_first if records else None
         return sorted(records, key=attrgetter(price)) if price else records
 
     def error(self, message: str, kind: str) -> ToolAnswer:
@@ -322,9 +331,8 @@ def write_arrays(face: Face, result: ToolResult) -> Pieces:
     match result:
         case Page(records=records, pages=pages):
             tail = f"],{_tight_json(_place(result))[1:]}" if pages > 1 else "]}"
-            tables = face.tables
-            cells = [_cells(tables[type(record)], record) for record in records]
-            if records and tables[type(records[0])].lettered:
+            cells = [_cells(face.table_of(record), record) for record in records]
+            if records and face.table_of(records[0]).lettered:
                 lettered = ((letters(n), row) for n, row in enumerate(cells, result.first))
                 cells = [[it, *row[:-1], f"({it}) {row[-1]}"] for it, row in lettered]
             return Pieces('{"rows":[', [*map(_tight_json, cells)], ",", tail)
@@ -339,7 +347,7 @@ _tight_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def _objects(face: Face, records: Sequence[Any], write: Callable[[Any], str] = _json) -> list[str]:
-    tables = ((face.tables[type(record)], record) for record in records)
+    tables = ((face.table_of(record), record) for record in records)
     return [
         write(dict(zip(table.labels, _cells(table, record), strict=True)))
         for table, record in tables

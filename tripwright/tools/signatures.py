@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from datetime import date as calendar_date
 from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args, get_origin, get_type_hints
 
+from tripwright.errors import UserError
 from tripwright.tools.answer import ToolError, quoted
 
 PAGE = "page"
@@ -25,6 +26,7 @@ _PAGE_SCHEMA = {
     "description": "Which page of a long answer to show, from 1.",
 }
 _JSON_TYPES: dict[type, str] = {str: "string", int: "integer", float: "number", bool: "boolean"}
+_TYPES = ", ".join([*(kind.__name__ for kind in _JSON_TYPES), "Literal[...]"])
 _PYTHON_NAMES = {**_JSON_TYPES, dict: "object", list: "array", type(None): "null"}
 
 
@@ -186,7 +188,13 @@ def _offered(
     properties, arguments, choices, required = dict[str, Any](), {}, {}, []
     # without self
     for parameter, declaration in list(inspect.signature(function).parameters.items())[1:]:
-        label, kind = name.arguments.get(parameter, parameter), hints[parameter]
+        label, kind = name.arguments.get(parameter, parameter), hints.get(parameter, object)
+        known = kind in _JSON_TYPES or get_origin(kind) is Literal
+        if parameter not in descriptions or not known:
+            raise UserError(
+                f"Tool '{core}': its argument '{parameter}' needs a type ({_TYPES}) and a line"
+                " under 'Args:' in the docstring."
+            )
         arguments[label] = parameter
         if get_origin(kind) is Literal:
             face_words = words.get(parameter, {})
@@ -201,7 +209,7 @@ def _offered(
             properties[label]["default"] = declaration.default
     parameters = {"type": "object", "properties": properties, "required": required}
     schema = {"name": name.name, "description": description, "parameters": parameters}
-    return _Tool(core, schema, arguments, choices, get_origin(hints["return"]) is list)
+    return _Tool(core, schema, arguments, choices, get_origin(hints.get("return")) is list)
 
 
 def _docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
@@ -222,6 +230,8 @@ def _checked(label: str, tool: _Tool, value: Any) -> Any:
             )
         return choices[value]
     accepted = tool.properties[label]["type"]
+    if accepted == "number" and type(value) is int:
+        return float(value)
     if _JSON_TYPES.get(type(value)) != accepted:
         raise _wrong_type(label, accepted, value)
     return value

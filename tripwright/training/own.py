@@ -22,6 +22,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from traceback import extract_tb
 from typing import Any
 
 import torch
@@ -52,6 +53,24 @@ def own(name: str, arguments: tuple[str, ...]) -> Callable[..., Any]:
     return function
 
 
+def try_out(name: str, arguments: tuple[str, ...]) -> None:
+    """Calls a loss or an advantage on small tensors, so that what is wrong with it is known before
+    a run begins. Raises UserError."""
+    own(name, arguments)
+    source_of(name)
+    if arguments == ADVANTAGES:
+        own_advantages(name, torch.tensor([[0.0, 1.0]]), torch.tensor([[True, True]]))
+    if arguments == LOSS:
+        logprobs, old_NT = torch.full((3,), -1.0, requires_grad=True), torch.full((2, 2), -1.0)
+        mask_NT = torch.tensor([[True, True], [True, False]])
+        loss = own_loss(name, logprobs, old_NT, torch.tensor([[1.0, 1.0], [-1.0, -1.0]]), mask_NT)
+        if not loss.requires_grad or not bool(loss.isfinite().all()):
+            raise UserError(
+                f"Function '{name}' returned a loss without a gradient, or one that is not finite."
+                " It is made of the log-probabilities (docs/training.md)."
+            )
+
+
 def source_of(name: str) -> Path:
     """The file that has it, which is not run. Raises UserError where there is none."""
     module = name.partition(":")[0]
@@ -61,7 +80,10 @@ def source_of(name: str) -> Path:
     except (ImportError, ValueError):
         spec = None
     if spec is None or spec.origin is None or not Path(spec.origin).is_file():
-        raise UserError(f"Function '{name}': no module '{module}' in '{with_here}', nor installed.")
+        raise UserError(
+            f"Function '{name}': no module '{module}' in '{with_here}', nor installed. It stands in"
+            " a file of its own, which a run remembers: not in a notebook."
+        )
     return Path(spec.origin)
 
 
@@ -98,7 +120,15 @@ def own_advantages(name: str, rewards_PG: Tensor, scored_PG: Tensor) -> Tensor:
 
 
 def _called(name: str, tensors: Mapping[str, Tensor]) -> Tensor:
-    result, shape = own(name, tuple(tensors))(**tensors), next(iter(tensors.values())).shape
+    function, shape = own(name, tuple(tensors)), next(iter(tensors.values())).shape
+    try:
+        result = function(**tensors)
+    except Exception as error:
+        last = extract_tb(error.__traceback__)[-1]
+        raise UserError(
+            f"Function '{name}' raised {type(error).__name__} at {last.filename}:{last.lineno}:"
+            f" {error}"
+        ) from error
     if not isinstance(result, Tensor) or result.shape != shape:
         found = tuple(result.shape) if isinstance(result, Tensor) else type(result).__name__
         raise UserError(f"Function '{name}' returned {found}. Expected a tensor {tuple(shape)}.")

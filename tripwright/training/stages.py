@@ -44,7 +44,7 @@ from tripwright.training.data_source import COLD_START, MAKING, RL, trips_of
 from tripwright.training.fit import check_memory
 from tripwright.training.held_out import AFTER, Validation, examine_models, in_words
 from tripwright.training.nano import make_tokenizer, new_model
-from tripwright.training.own import own
+from tripwright.training.own import try_out
 from tripwright.training.recipe import Recipe, check_needs, check_positions, load_recipe
 from tripwright.training.recipe_list import recipe_file, recipe_named
 from tripwright.training.run_folder import RunFolder
@@ -256,7 +256,12 @@ def train(
     Raises UserError for what cannot work, as far as it can be seen before a folder is made.
     """
     path = recipe_file(Path(recipe))
-    read = load_recipe(path, changes)
+    read = load_recipe(path, [changes] if isinstance(changes, str) else changes)
+    if until not in ABSENT or engine not in ("local", *ENGINES):
+        raise UserError(
+            f"Found until='{until}', engine='{engine}'. Accepted: until {' or '.join(ABSENT)};"
+            f" engine local, {' or '.join(ENGINES)}."
+        )
     if until not in read.stages:
         raise UserError(f"{path}: {ABSENT[until]}.")
     others = None
@@ -270,7 +275,7 @@ def train(
         for spec in read.rl.settings.curriculum.rewards:
             resolve_reward(spec, read.domain.rewards)
         for name, arguments in read.rl.settings.own.items():
-            own(name, arguments)
+            try_out(name, arguments)
     check_needs(read)
     folder = Path(out) if out is not None else Path("runs") / path.stem
     if engine != "verl" and not RunFolder.trained(folder):  # whose memory is other machines'
