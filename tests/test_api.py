@@ -131,8 +131,13 @@ def test_a_plan_is_found_exactly(world, queries):
     ("how", "told"),
     [
         ({"policy": "oracle"}, "Unknown policy 'oracle'"),
-        ({"requests": []}, "No domain knows"),
-        ({"requests": [], "dialect": "compact"}, "No TravelPlanner's queries"),
+        ({"requests": []}, "No requests"),
+        ({"requests": [], "dialect": "compact"}, "No requests"),
+        ({"requests": {"org": "Oz"}}, "found one by itself"),
+        ({"requests": "nowhere.jsonl"}, "No request file at 'nowhere.jsonl'"),
+        ({"policy": None}, "found NoneType"),
+        ({"world": None}, "found NoneType"),
+        ({"samples": 0}, "at least once"),
         ({"requests": [{"guests": 2}]}, "No domain knows"),
         ({"requests": [{"org": "Oz"}], "dialect": "star"}, "Not one of TravelPlanner's queries"),
         ({"dialect": "klingon"}, "Unknown dialect"),
@@ -144,3 +149,13 @@ def test_a_plan_is_found_exactly(world, queries):
 def test_mistakes_are_one_line(how, told, world, queries):
     with pytest.raises(UserError, match=told):
         list(tripwright.play(**{"policy": "expert", "requests": queries, "world": world, **how}))  # type: ignore[arg-type]
+
+
+def test_mistakes_of_the_other_functions_are_one_line(world, queries, tmp_path):
+    (tmp_path / "recipe.json").write_text("{}")
+    with pytest.raises(UserError, match="holds a training"):
+        tripwright.evaluate("expert", queries, world, tmp_path)
+    with pytest.raises(UserError, match="found int"):
+        tripwright.judge(42, queries[0], world)  # type: ignore[arg-type]
+    with pytest.raises(UserError, match="no city"):
+        tripwright.solve(queries[0], tripwright.load_world("nano", seed=3))

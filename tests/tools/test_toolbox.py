@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -6,6 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tripwright.domains import domain_named, face_named
+from tripwright.domains.travelplanner.tools.catalog import Number, TravelTools
+from tripwright.errors import UserError
 from tripwright.tools.toolbox import ToolBox
 
 FACES = [face.name for face in domain_named("travelplanner").faces]
@@ -166,3 +169,36 @@ def test_an_emptied_box_tells_nothing(world, face, nothing):
     ]:
         answer = box.call(name, arguments)
         assert answer.text == nothing and not answer.error
+
+
+class Rates(TravelTools):
+    def euros(self, amount_usd: float) -> Number:
+        """Change dollars.
+
+        Args:
+            amount_usd: US dollars.
+        """
+        return self.calculator(f"{amount_usd} / 2")
+
+
+class Undescribed(TravelTools):
+    def euros(self, amount_usd: float) -> str:
+        """Change dollars."""
+
+
+class Untyped(TravelTools):
+    def euros(self, amount_usd) -> str:
+        """Change dollars.
+
+        Args:
+            amount_usd: US dollars.
+        """
+
+
+def test_a_whole_number_is_a_number_and_an_unclear_tool_is_named(world):
+    face = replace(face_named("compact"), name="rates", core=Rates, names=None)
+    assert "5" in ToolBox(world, face).call("euros", {"amount_usd": 10}).text
+    assert ToolBox(world, face).call("euros", {"amount_usd": "10"}).error
+    for core in (Undescribed, Untyped):
+        with pytest.raises(UserError, match="'euros': its argument 'amount_usd'"):
+            ToolBox(world, replace(face, core=core))

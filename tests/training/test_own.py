@@ -52,6 +52,12 @@ def unlike(logprobs, old_logprobs, advantages, mask):
 def endless(rewards, scored):
     return rewards / 0
 
+def detached(logprobs, old_logprobs, advantages, mask):
+    return old_logprobs * advantages
+
+def broken(logprobs, old_logprobs, advantages, mask):
+    return {}["ratio"]
+
 def alone(logprobs):
     return logprobs
 
@@ -130,6 +136,11 @@ def test_an_advantage_and_an_algorithm_train():
         ('loss = "no_such:thing"', r"'no_such:thing' cannot be imported \(ModuleNotFoundError"),
         ('loss = "mine:nothing"', r"'mine:nothing' cannot be imported \(AttributeError"),
         ('loss = "mine:alone"', "'mine:alone' cannot be called with logprobs, old_logprobs"),
+        ('loss = "__main__:loss"', "'__main__:loss'"),
+        ('loss = "mine:unlike"', r"'mine:unlike' returned \(\). Expected a tensor \(2, "),
+        ('loss = "mine:detached"', "'mine:detached' returned a loss without a gradient"),
+        ('loss = "mine:broken"', r"'mine:broken' raised KeyError at .*mine\.py:"),
+        ('advantage = {function = "mine:endless"}', "'mine:endless' returned an advantage that is"),
         ('loss = "mine"', "grpo: 'mine' is no name of your own code"),
     ],
 )
@@ -137,18 +148,6 @@ def test_a_name_that_cannot_be_had_is_refused_before_anything_is_made(more, word
     with pytest.raises(UserError, match=words):
         train(recipe(more), "run")
     assert not Path("run").exists()
-
-
-@pytest.mark.parametrize(
-    ("more", "words"),
-    [
-        ('loss = "mine:unlike"', r"'mine:unlike' returned \(\). Expected a tensor \(2, "),
-        ('advantage = {function = "mine:endless"}', "'mine:endless' returned an advantage that is"),
-    ],
-)
-def test_what_it_returns_is_looked_at(more, words):
-    with pytest.raises(UserError, match=words):
-        train(recipe(more), "run")
 
 
 def test_nobody_imports_it_who_only_reads_and_another_file_is_refused():
