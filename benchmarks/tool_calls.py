@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
-from tripwright.domains.travelplanner.tools.faces import FACES
+from tripwright.domains import load_domain
 from tripwright.tools.toolbox import ToolBox
 from tripwright.world.store import World
 
@@ -54,7 +54,7 @@ def main() -> None:
         f"{city}: {len(world.restaurants(city))} restaurants, {len(world.accommodations(city))}"
         " accommodations"
     )
-    for face in FACES:
+    for face in load_domain("travelplanner").faces:
         told = "  ".join(f"{what} {ms:.3f}" for what, ms in measured(ToolBox(world, face), city))
         print(f"{face.name:<10} {told}")
 

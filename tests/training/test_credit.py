@@ -46,7 +46,7 @@ def played(task: TripTask, chat: Any) -> Any:
                     change(days)
                     text = f"<answer>{json.dumps(days, separators=(',', ':'))}</answer>"
                 session.say(text)
-        return close_session(session, "strict")
+        return close_session(session)
 
     return play
 

@@ -4,7 +4,6 @@ world."""
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -89,9 +88,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("played")
     world = build_world(root / "world", "nano", 8)
     (root / "q.jsonl").write_text("{}\n")
-    tasks = [
-        TripTask(f"q{i:06d}", query, world) for i, query in enumerate(make_queries(world, 8, 1))
-    ]
+    queries = [*make_queries(world, 8, 1)]
     place = {"name": world.name, "content_hash": world.content_hash}
     for name, policy, rules in (
         ("rows", RowsPolicy("cheapest"), "official"),
@@ -99,8 +96,8 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ):
         dialect = dialect_named("compact")
         card = run_card({"kind": name}, {}, dialect, rules, root / "q.jsonl", place)
-        how: dict[str, Any] = {"rules": rules, "card": card, "progress": False}
-        run_episodes(policy, tasks, root / name, dialect, **how)
+        tasks = [TripTask(f"q{i:06d}", query, world, rules) for i, query in enumerate(queries)]
+        run_episodes(policy, tasks, root / name, dialect, card=card, progress=False)
     return root
 
 
