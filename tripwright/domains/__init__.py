@@ -149,7 +149,7 @@ def domain_of(dialect: Dialect | str) -> Domain:
 
 def domain_of_file(path: Path) -> Domain | None:
     """Of a file of requests, by its first line: the domain whose requests must have the most of its
-    fields. None where that is none, or two, whose reader says what is wrong with it."""
+    fields. None where no domain fits, or two do: its reader says what is wrong."""
     if not path.is_file():
         return None
     with path.open("rb") as lines:
@@ -163,7 +163,7 @@ def domain_of_file(path: Path) -> Domain | None:
 
 def domain_of_request(request: Any) -> Domain | None:
     """Of a request, or of its record: the domain whose requests must have the most of its fields.
-    None where that is none, or two, whose reader says what is wrong with it."""
+    None where no domain fits, or two do: its reader says what is wrong."""
     found = dict[str, int]()
     for name, domain in domains().items():
         if isinstance(request, domain.requests.kind):

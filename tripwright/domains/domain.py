@@ -125,7 +125,7 @@ class Requests:
     made_by: str
     # (line number, request) of a file; by default a JSON object a line
     reader: Callable[[Path], Iterator[tuple[int, Any]]] | None = None
-    # why a request is none of a place
+    # why a request does not fit a place
     refusal: Callable[[Any, Place], str | None] = lambda request, place: None
     # section of a score → field of the request whose values divide it
     slices: Mapping[str, str] = field(default_factory=lambda: {"levels": "level"})

@@ -93,7 +93,7 @@ def open_world(
     options: PlaceOptions, opened: Callable[[Path], Any] = World.open
 ) -> Iterator[Place]:
     """A closed world in a folder, the only place that most domains know. `opened` may raise OSError
-    where it is none."""
+    where it is no such folder."""
     if options.live:
         raise UserError(
             "The tools of this dialect answer from a closed world: leave --services, --store,"

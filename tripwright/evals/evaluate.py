@@ -300,7 +300,7 @@ def as_settings(policy: AnyPolicy) -> PolicySettings:
 
 
 def choose_policy(policy: AnyPolicy, dialect: Dialect) -> PolicyChoice:
-    """Raises UserError for a name that is none, and for what goes wrong before a run folder is
+    """Raises UserError for an unknown name, and for what goes wrong before a run folder is
     made."""
     settings = as_settings(policy)
     name = settings.policy
@@ -442,7 +442,7 @@ def read_requests(
 
 
 def request_of(domain: Domain, request: Any) -> Any:
-    """Also of its record. Raises UserError where that is none of the domain's."""
+    """Also of its record. Raises UserError where it does not fit the domain."""
     if not isinstance(request, Mapping):
         return request
     try:

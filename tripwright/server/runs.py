@@ -145,7 +145,7 @@ def _leaderboard(folder: Path, runs: tuple[tuple[str, Path], ...], mark: str) ->
     """Runs in groups that may be compared, the best first, each with its interval."""
     reported = dict[str, ReportedRun]()
     for name, path in runs:
-        with suppress(UserError):  # it has only begun, or is none
+        with suppress(UserError):  # it has only begun, or is no run
             reported[name] = ReportedRun(path)
     groups: list[dict[str, ReportedRun]] = []
     without = dict[str, ReportedRun]()

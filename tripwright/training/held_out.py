@@ -7,7 +7,7 @@ says, and once with every tool answer emptied.
     RUN/eval/queries.jsonl       the requests of the exam
     RUN/eval/conditions.json     what two examinations must have in common to be compared
     RUN/eval/<name>/             a run of `evals.run` for each model that was examined
-    RUN/difficulty.json          what policies without a mind and the expert reach on such requests
+    RUN/difficulty.json          what baselines and the expert reach on such requests
     RUN/comparison.json          RL against the cold start, request by request
 
 Every file that is there is not made again, so a stopped examination goes on.

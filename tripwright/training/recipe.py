@@ -168,7 +168,7 @@ class EvaluationSettings:
     `file`, in the place of data.queries, or so many generated ones (`queries`). `decoding` is that
     of validation, too (rows P9, S10).
 
-    `difficulty_queries` (the exam's trips and more like them) are for policies without a mind,
+    `difficulty_queries` (the exam's trips and more like them) are for scripted baselines,
     which cost nothing.
     """
 

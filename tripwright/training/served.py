@@ -104,7 +104,7 @@ class _Server(Endpoint):
         return f"Is this the address of {self.name}, started as docs/training.md says?"
 
     def control(self, path: str, body: Any = None, method: str = "POST") -> Any:
-        """The answer's JSON, or its text where it is none. Raises UserError where there is no
+        """The answer's JSON, or its text where it is no JSON. Raises UserError where there is no
         answer."""
         reply = self.ask(path, body, lambda content: content, method, plain=True)
         if isinstance(reply, Fault):

@@ -148,7 +148,7 @@ class TrainingConversation:
 
 
 def read_conversations(path: str | Path) -> Iterator[TrainingConversation]:
-    """Raises UserError with the line's number for one that is none. Of an episode that a run tried
+    """Raises UserError with the line's number for a bad line. Of an episode that a run tried
     again, the last try."""
     path = Path(path)
     if path.is_dir():

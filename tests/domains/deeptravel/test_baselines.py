@@ -1,5 +1,5 @@
-"""Errands without a mind: well-formed answers that rest on what was shown, and that fail where a
-request asks for a decision."""
+"""Simple baselines of errands: well-formed answers that rest on what was shown, and that fail where
+a request asks for a decision."""
 
 from typing import Any
 

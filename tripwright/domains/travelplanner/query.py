@@ -105,7 +105,7 @@ def iter_queries(path: str | Path) -> Iterator[tuple[int, Query]]:
 
 def query_records(path: Path) -> Iterator[tuple[int, Any]]:
     """(line number, record) of a JSONL file, or of a CSV file with the official columns, whose last
-    line is the number there. Raises UserError where it is none."""
+    line is the number there. Raises UserError for a bad line."""
     if not path.is_file():
         raise UserError(
             f"No query file at '{path}'. Expected a JSONL file, one query record per line, or a CSV"

@@ -272,7 +272,7 @@ def _is_slices(section: Any) -> bool:
 
 
 def metric_words(name: str) -> tuple[str, str] | None:
-    """Title and note of a metric; None for a name that is none."""
+    """Title and note of a metric; None for an unknown name."""
     for pattern, title, note in METRICS:
         if match := re.fullmatch(pattern, name):
             of = [plain(group) for group in match.groups()]

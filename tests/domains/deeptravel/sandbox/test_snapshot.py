@@ -147,7 +147,7 @@ def test_a_file_that_contradicts_the_store_is_refused_whole(store, sqlite, tmp_p
         ("UPDATE sandbox_answer SET snapshot = 'today'", "found 'today'"),
         (f"UPDATE sandbox_answer SET snapshot = '{NEXT}'", "not under the key of its question"),
         ("UPDATE sandbox_answer SET arguments = '{}'", "not under the key of its question"),
-        ("UPDATE sandbox_answer SET body = x'7b7d'", "is damaged: an answer in it is none"),
+        ("UPDATE sandbox_answer SET body = x'7b7d'", "is damaged: an answer in it cannot"),
         ("UPDATE sandbox_answer SET body = 7", "is damaged"),
         (
             "UPDATE sandbox_answer SET body = CAST(replace(CAST(body AS TEXT), '\"may_store\"'"

@@ -342,7 +342,7 @@ def read_body(body: bytes, store: str) -> ProviderAnswer:
     try:
         return ProviderAnswer.from_json(body)
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
-        raise UserError(f"The store {store} is damaged: an answer in it is none.") from None
+        raise UserError(f"The store {store} is damaged: an answer in it cannot be read.") from None
 
 
 def check_recorded(store: Store, snapshot: str) -> None:

@@ -130,7 +130,7 @@ class Provenance:
 @dataclass(frozen=True)
 class ProviderAnswer:
     """One answer of one provider. Without records, `note` says in a line what was not found;
-    `refused` says that the call itself was wrong (an unknown city, a date that is none): the
+    `refused` says that the call itself was wrong (an unknown city, an impossible date): the
     caller's mistake, and an answer like any other."""
 
     records: tuple[Record, ...]

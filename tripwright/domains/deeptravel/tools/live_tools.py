@@ -5,7 +5,7 @@ and D2).
 Signature and docstring are the only definition of a tool, as for the seven tools of `catalog.py`.
 The arguments are Table 1's names (A.2.1 and A.6 print others); `hotel_name` (which A.2 leaves
 out), `depart_poi`, `arrival_poi` (A.2) and `is_transfer` (A.6) are optional. What is asked is
-checked here, so that no vendor is asked for a day that is none; what a
+checked here, so that no vendor is asked for an impossible date; what a
 vendor says is data, and cannot close a tag or end a turn.
 
 A mistake of the model's is an answer. A service that does not answer is our side's fault (law 4),

@@ -273,7 +273,7 @@ def moment(row: EvidenceRow, label: str) -> datetime | None:
 
 
 def nights_of(row: EvidenceRow) -> int:
-    """0 where one of the days is none."""
+    """0 where one of the days is no date."""
     first, last = moment(row, "checkin_date"), moment(row, "checkout_date")
     return (last - first).days if first is not None and last is not None else 0
 

@@ -406,7 +406,7 @@ class WorldProvider:
     """`day` is today in this world: answers carry it as the day they were fetched on. Without one
     it is the first day with flights.
 
-    Raises UserError for a day that is none.
+    Raises UserError for an impossible date.
     """
 
     name = "world"
@@ -439,7 +439,7 @@ class WorldProvider:
         return frozenset(self._answers)
 
     def ask(self, tool: str, arguments: Mapping[str, Any]) -> ProviderAnswer:
-        """Raises ProviderFault for what is none of the six tools, and nothing else."""
+        """Raises ProviderFault for a tool that is not among the six, and nothing else."""
         if tool not in self._answers:
             raise ProviderFault(
                 "bad_response", f"A closed world answers {', '.join(self._answers)}, not '{tool}'."

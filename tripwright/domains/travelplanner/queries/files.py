@@ -279,7 +279,7 @@ def _found(world: World, places: Gazetteer, query: Query) -> Iterator[tuple[str,
         has_plan = plan is not None or not said_infeasible
         if has_plan and (failure := plan_failure(query, plan, world)):
             yield "wrong", f"its stored plan {failure}"
-    elif proof is not None:  # without one, as the benchmark's, a request is none the worse
+    elif proof is not None:  # the benchmark's own requests have no proof
         yield "wrong", "field 'oracle' is not an object"
     if misread := mismatches(query, query.query, places):
         yield "ambiguous", f"its text is not clear: {misread[0]}"
