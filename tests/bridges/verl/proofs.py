@@ -21,8 +21,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tests.files import read_lines
-
 ROOT = Path(__file__).resolve().parents[3]
 RECIPE = """
 name = "verl_proof"
@@ -89,7 +87,7 @@ def train(path: Path, run: Path, engine: str = "verl", **environment: str) -> tu
 
 
 def steps(run: Path) -> list[dict[str, Any]]:
-    rows = read_lines(run / "metrics.jsonl")
+    rows = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     return [row for row in rows if row["stage"] == "rl"]
 
 
