@@ -417,15 +417,15 @@ def read_requests(
     if isinstance(requests, Mapping) or hasattr(requests, "query"):
         raise UserError("Expected requests in a file or in a list, found one by itself.")
     path = Path(requests) if isinstance(requests, str | Path) else None
-    if path is not None and not path.is_file():
-        raise UserError(f"No request file at '{path}'.")
-    given = [] if isinstance(requests, str | Path) else list(requests)
+    given = [] if isinstance(requests, str | Path) else list(requests)[:count]
     if path is None and not given:
         raise UserError("No requests are given.")
-    other = domain_of_file(path) if path else domain_of_request(given[0]) if given else None
+    other = domain_of_file(path) if path else domain_of_request(given[0])
     spoken = dialect_named(dialect) if isinstance(dialect, str) else dialect
     domain, where = domain_of(spoken) if spoken else other, f"'{path}'" if path else "what is given"
-    if domain is None:
+    if domain is None:  # else its reader says what is wrong with a file
+        if path is not None and not path.is_file():
+            raise UserError(f"No request file at '{path}'.")
         raise UserError(f"No domain knows the requests in {where}. Name a dialect.")
     # told by a field that only that domain has: a mistake of the dialect's, not of the first line
     if spoken and other is not None and other is not domain:
@@ -435,9 +435,7 @@ def read_requests(
         )
     if path is not None:
         return spoken or domain.dialects[0], domain.requests.listed(path, count)
-    found = list(enumerate((request_of(domain, each) for each in given[:count]), start=1))
-    if not found:
-        raise UserError(f"No {domain.title} are given.")
+    found = list(enumerate((request_of(domain, each) for each in given), start=1))
     return spoken or domain.dialects[0], found
 
 
