@@ -10,6 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 from tripwright.agent.turn import write_call
 from tripwright.episode import Session
 from tripwright.errors import UserError
+from tripwright.llm.endpoint import Breaker
 from tripwright.llm.paid_calls import PaidCalls
 from tripwright.tools.faults import FaultyTools
 from tripwright.tools.toolbox import ToolBox
@@ -28,6 +29,19 @@ class ScriptedPolicy:
         for session in sessions:
             self.play_one(session)
             yield session
+
+
+def play_out(
+    session: Session, breaker: Breaker, take_turn: Callable[[Session, Breaker], None]
+) -> Session:
+    """Turn by turn to its end, or until the play is abandoned: for policies that have a thread for
+    each session."""
+    while not session.done and not breaker.abandoned:
+        if session.turn_budget < 1:
+            session.overflow()
+        else:
+            take_turn(session, breaker)
+    return session
 
 
 @runtime_checkable

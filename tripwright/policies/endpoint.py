@@ -24,6 +24,7 @@ from tripwright.episode import Session, Turn
 from tripwright.llm.client import ChatEndpoint, Completion, Fault, RequestedCall
 from tripwright.llm.endpoint import Breaker, allow_open_files, map_unordered
 from tripwright.llm.paid_calls import CallKey, PaidCalls, counted
+from tripwright.policies.base import play_out
 from tripwright.transcript import Transcript
 
 TOOL_CALL = "<tool_call>"
@@ -83,12 +84,7 @@ class EndpointPolicy:
         def play_one(session: Session) -> Session:
             if self._counter is not None:
                 session.count_with(self._counter)
-            while not session.done and not breaker.abandoned:
-                if session.turn_budget < 1:
-                    session.overflow()
-                else:
-                    self._take_turn(session, breaker)
-            return session
+            return play_out(session, breaker, self._take_turn)
 
         try:
             yield from map_unordered(play_one, sessions, self._concurrency)

@@ -21,6 +21,7 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -38,6 +39,7 @@ from tripwright.inference.local import LocalPolicy, Sampling
 from tripwright.inference.models import merged_state, precision_named
 from tripwright.inference.service import turn_name
 from tripwright.llm.endpoint import Breaker, Fault, allow_open_files, map_unordered
+from tripwright.policies.base import play_out
 from tripwright.rewards.reward import Reward
 from tripwright.tools.faults import Faults
 from tripwright.tools.toolbox import Tools
@@ -147,14 +149,7 @@ class ServedPolicy:
         at_once = min(at_once or len(sessions), len(sessions))
         allow_open_files(at_once * FILES_OF_AN_EPISODE)
 
-        def play_one(session: Session) -> Session:
-            while not session.done and not breaker.abandoned:
-                if session.turn_budget < 1:
-                    session.overflow()
-                else:
-                    self._take_turn(session, breaker)
-            return session
-
+        play_one = partial(play_out, breaker=breaker, take_turn=self._take_turn)
         try:
             for session in map_unordered(play_one, sessions, at_once):
                 count += 1
