@@ -58,7 +58,7 @@ def test_gold_plans_come_back(travelplanner):
     requests = [Query.model_validate_json(line) for line in lines]
     gold = [(request.model_extra or {})["annotated_plan"] for request in requests]
     plans = [[day for day in plan if day] for plan in gold]
-    texts = [render_itinerary(*pair) for pair in zip(requests, gold, strict=True)]
+    texts = [render_itinerary(*pair) for pair in zip(requests, plans, strict=True)]
     assert [parse_itinerary(text).plan for text in texts] == plans and len(plans) == 45
     assert sum(text.count("exactly") for text in texts) < 10  # the readable form is the rule
 
@@ -84,13 +84,6 @@ def test_any_plan_of_texts_comes_back(rows):
     ]
     parsed = parse_itinerary(render_itinerary(query(), plan))
     assert parsed.problem is None and parsed.plan == plan
-
-
-def test_what_the_official_format_cannot_hold_is_not_written():
-    odd = [{**PLAN[0], "lunch": None}], [{**PLAN[0], "days": 2}], [{}, PLAN[1]]
-    for plan in ([], [{}], *odd, [{"days": 1}], ["day 1"]):
-        with pytest.raises(ValueError):
-            render_itinerary(query(), plan)
 
 
 # ---- the one layout
@@ -168,7 +161,6 @@ TRAVEL = "line 2: expected '- Travel: Flight [F12] from A to B | Departure: 08:0
         ("Day 1: in A\n- Travel: Taxi from A to B | Cost: $3 | Duration: 1h", TRAVEL),
         ("Day 1: in A\n- Travel: Flight [F1] from A to B | Cost: $3", TRAVEL),
         (f"Day 1: in A\n- Lunch: {'x' * 20_000}", "is not read (at most"),
-        ("Day 1: in A\n" * 4000, "is not read (at most"),
     ],
 )
 def test_anything_else_is_a_problem_that_says_what_was_expected(text, told):

@@ -30,26 +30,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tripwright.domains.travelplanner.plan.parse import CLOSE, OPEN, extract_answer
+from tripwright.domains.travelplanner.plan.parse import (
+    CLOSE,
+    INCOMPLETE,
+    OPEN,
+    extract_answer,
+)
 from tripwright.domains.travelplanner.query import Query, request_line
 
 # ---- a journey ↔ the official transportation text
 
 
-_FLIGHT = re.compile(
-    r"Flight Number: ([^,]*), (from .+?)(?:, Departure Time: ([^,]+))?(?:, Arrival Time: ([^,]+))?"
-    r"(?:, duration: ([^,]+), distance: ([^|]+?), cost: (\d+))?"
-)
-_ROAD = re.compile(
-    r"([A-Z][\w-]+), (from .+?)(?:, duration: (.+?))?(?:, distance: (.+?))?(?:, cost: (.+))?"
-)
-_HEAD = re.compile(r"(?:Flight \[([^\[\]]*)\]|([A-Z][\w-]+)) (from .+)")
-# what the itinerary calls a detail → what the official format does; the last three of a flight only
-# stand together
+# what the itinerary calls a detail → what the official format does, in order
 FLIGHT_DETAILS = {
     "Departure": "Departure Time",
     "Arrival": "Arrival Time",
@@ -58,19 +54,18 @@ FLIGHT_DETAILS = {
     "Fare per person": "cost",
 }
 ROAD_DETAILS = {"Duration": "duration", "Distance": "distance", "Cost": "cost"}
-MONEY = ("Fare per person", "Cost")
 JOURNEY = (
     "Flight [F12] from A to B | Departure: 08:00 | Arrival: 09:00, or Taxi from A to B | Cost: $30"
 )
+_ROUTE = re.compile(r"from ([^|,;\[\]]+?) to ([^|,;\[\]]+)")
+_HEAD = re.compile(r"(?:Flight \[([^\[\]]*)\]|([A-Z][\w-]+)) (from .+)")
+_CLAIM = re.compile(rf", ({'|'.join(FLIGHT_DETAILS.values())}): ")
 
 
 def read_route(text: str) -> tuple[str, str] | None:
-    """'from A to B', 'A to B' or 'A → B', and nothing else."""
-    route = " ".join(text.split())
-    match = re.fullmatch(r"(?:from )?(.+?)(?: to | ?(?:→|->|–>) ?)(.+)", route, re.IGNORECASE)
-    if not match or re.search(r" to |→|->", match[2]) or re.search(r"[|,;\[\]]", route):
-        return None
-    return match[1], match[2]
+    """'from A to B', and nothing else."""
+    match = _ROUTE.fullmatch(text)
+    return (match[1], match[2]) if match and " to " not in match[2] else None
 
 
 def read_journey(text: str) -> str | None:
@@ -85,30 +80,25 @@ def read_journey(text: str) -> str | None:
         return None
     way = start[2] if start[1] is None else f"Flight Number: {start[1]}"
     claims = [
-        f"{names[name]}: {value.removeprefix('$') if name in MONEY else value}"
+        f"{names[name]}: {value.removeprefix('$') if names[name] == 'cost' else value}"
         for name, value in details.items()
     ]
     return ", ".join([f"{way}, {start[3]}", *claims])
 
 
-def written_journey(official: str) -> str | None:
-    """The other way; None for a text that is not in the official form."""
-    if match := _FLIGHT.fullmatch(official):
-        number, route, *values = match.groups()
-        return _written(f"Flight [{number}] {route}", FLIGHT_DETAILS, values)
-    if match := _ROAD.fullmatch(official):
-        mode, route, *values = match.groups()
-        return _written(f"{mode} {route}", ROAD_DETAILS, values)
-    return None
-
-
-def _written(head: str, names: Mapping[str, str], values: list[str | None]) -> str:
-    claims = [
-        f"{name}: {'$' if name in MONEY else ''}{value}"
-        for name, value in zip(names, values, strict=True)
-        if value
+def written_journey(official: str) -> str:
+    """The other way; of a text that is not in the official form, something that is not read back
+    as it was."""
+    head, *claims = _CLAIM.split(official)
+    way, _, route = head.partition(", ")
+    number = way.removeprefix("Flight Number: ")
+    names = ROAD_DETAILS if number == way else FLIGHT_DETAILS
+    label_of = {claim: label for label, claim in names.items()}
+    details = [
+        f"{label_of.get(claim)}: {'$' if claim == 'cost' else ''}{value}"
+        for claim, value in zip(claims[::2], claims[1::2], strict=True)
     ]
-    return " | ".join([head, *claims])
+    return " | ".join([f"{way if number == way else f'Flight [{number}]'} {route}", *details])
 
 
 # ---- reading
@@ -123,11 +113,10 @@ LABELS = {
     "accommodation": "Stay",
 }
 _FIELD_OF = {label: field for field, label in LABELS.items()}
-# characters, lines, days: beyond these nothing is read
-LONGEST_TEXT, MOST_LINES, MOST_DAYS = 16_000, 400, 30
+LONGEST_TEXT = 16_000  # characters: a longer text is not read
 SHOWN = 100  # characters of a quoted line
 
-_DAY = re.compile(r"Day (\d{1,3})(?: \(\d{4}-\d{2}-\d{2}\))?: (.+)")
+_DAY = re.compile(r"Day (\d{1,4})(?: \(\d{4}-\d{2}-\d{2}\))?: (.+)")
 _ITEM = re.compile(r"- (\w+): (.+)")
 _PLACE = re.compile(r"\[(.+)\] in (.+)")
 
@@ -148,29 +137,25 @@ class UnreadableItinerary(ValueError):
 
 def parse_itinerary(text: str) -> FormattedPlan:
     """Never raises. Of a response with an <answer> block, the last block is read."""
-    if OPEN in text or CLOSE in text:
-        answer = extract_answer(text)
-        if answer is None:
-            return FormattedPlan(None, f"the last {OPEN} block is not complete")
-        text = answer
-    lines = text.replace("\r\n", "\n").split("\n")
-    if len(text) > LONGEST_TEXT or len(lines) > MOST_LINES:
-        size = f"{len(text):,} characters and {len(lines):,} lines"
-        most = f"at most {LONGEST_TEXT:,} and {MOST_LINES}"
-        return FormattedPlan(None, f"an itinerary of {size} is not read ({most})")
+    answer = extract_answer(text)
+    if answer is None:
+        return FormattedPlan(None, INCOMPLETE)
+    if len(answer) > LONGEST_TEXT:
+        size = f"{len(answer):,} characters is not read (at most {LONGEST_TEXT:,})"
+        return FormattedPlan(None, f"an itinerary of {size}")
     try:
-        return FormattedPlan(_days(lines))
+        return FormattedPlan(_days(answer.replace("\r\n", "\n").split("\n")))
     except UnreadableItinerary as problem:
         return FormattedPlan(None, str(problem))
 
 
-def _days(lines: list[str]) -> list[dict[str, Any]]:
+def _days(lines: Iterable[str]) -> list[dict[str, Any]]:
     days: list[dict[str, Any]] = []
     for number, line in enumerate(map(str.strip, lines), start=1):
         if day := _DAY.fullmatch(line):
-            if int(day[1]) != len(days) + 1 or len(days) == MOST_DAYS:
+            if int(day[1]) != len(days) + 1:
                 raise _unlike(number, line, f"day {len(days) + 1}")
-            city = read_city(day[2])
+            city = read_item("current_city", day[2])
             if city is None:
                 raise _unlike(number, line, "'Day 1: in City' or 'Day 1: from City to City'")
             rest = dict.fromkeys(LABELS, "-")
@@ -199,34 +184,21 @@ def _add(day: dict[str, Any], number: int, line: str) -> None:
     day[field] = text
 
 
-def read_city(text: str) -> str | None:
-    """The official text of a day's city; None for what is not in the layout."""
-    if (exact := _exact(text)) is not None:
-        return exact
-    if text.startswith("in ") and text != "in ":
-        return text.removeprefix("in ")
-    return text if text.startswith("from ") and read_route(text) else None
-
-
 def read_item(field: str, text: str) -> str | None:
-    """The official text of one line's words; None for what is not in the layout. A sight is closed
+    """The official text of a field's words; None for what is not in the layout. A sight is closed
     by a semicolon."""
-    if (exact := _exact(text)) is not None:
-        return exact
+    if text.startswith('exactly "'):
+        try:
+            return str(json.loads(text.removeprefix("exactly ")))
+        except ValueError:
+            pass
+    if field == "current_city":
+        city = text.removeprefix("in ")
+        return (city or None) if city != text else text if read_route(text) else None
     if field == "transportation":
         return read_journey(text)
     place = _PLACE.fullmatch(text)
     return f"{place[1]}, {place[2]}{';' * (field == 'attraction')}" if place else None
-
-
-def _exact(text: str) -> str | None:
-    if not text.startswith('exactly "'):
-        return None
-    try:
-        exact = json.loads(text.removeprefix("exactly "))
-    except ValueError:
-        return None
-    return exact if isinstance(exact, str) else None
 
 
 def _unlike(number: int, line: str, expected: str) -> UnreadableItinerary:
@@ -238,78 +210,39 @@ def _unlike(number: int, line: str, expected: str) -> UnreadableItinerary:
 # ---- writing
 
 
-_FIELDS = {"days", "current_city", *LABELS}
-
-
 def render_itinerary(query: Query, plan: Sequence[dict[str, Any]]) -> str:
-    """Raises ValueError for a plan that is not in the official format (eight texts a day); padding
-    at the end is left out."""
-    days = list(plan)
-    while days and not days[-1]:
-        days.pop()
-    if not days:
-        raise ValueError("a plan without days cannot be written as an itinerary")
+    """`plan` in the official format: each day with its seven texts."""
     lines = [request_line(query)]
-    for number, day in enumerate(days, start=1):
-        lines += _day(number, day, query)
+    for number, day in enumerate(plan, start=1):
+        dated = "".join(f" ({date})" for date in query.date[number - 1 : number])
+        lines += ["", f"Day {number}{dated}: {_written('current_city', day['current_city'])}"]
+        for field, label in LABELS.items():
+            pieces = [text] if (text := day[field]) != "-" else []
+            if field == "attraction" and text.endswith(";"):
+                pieces = [f"{sight};" for sight in text[:-1].split(";")]
+            lines += [f"- {label}: {_written(field, piece)}" for piece in pieces]
     return "\n".join(lines) + "\n"
 
 
-def _day(number: int, day: dict[str, Any], query: Query) -> list[str]:
-    if not isinstance(day, dict) or set(day) != _FIELDS or day["days"] != number:
-        raise ValueError(f"day {number} does not have the fields of the official format")
-    for key in LABELS | {"current_city": ""}:
-        if not isinstance(day[key], str):
-            raise ValueError(f"day {number}: '{key}' is not text")
-    date = query.date[number - 1] if number <= len(query.date) else ""
-    dated = f" ({date})" if re.fullmatch(r"\d{4}-\d\d-\d\d", date) else ""
-    lines = ["", f"Day {number}{dated}: {_city(day['current_city'])}"]
-    for key, label in LABELS.items():
-        if (text := day[key]) != "-":
-            one = [_readable(key, text) or _exactly(text)]
-            pieces = _sights(text) if key == "attraction" else one
-            lines += [f"- {label}: {piece}" for piece in pieces]
-    return lines
-
-
-def _city(text: str) -> str:
-    for readable in (text, f"in {text}"):
-        if _survives(readable) and read_city(readable) == text:
-            return readable
-    return _exactly(text)
-
-
-def _sights(text: str) -> list[str]:
-    """One line for each, where all are of the readable kind; else the whole as one."""
-    *pieces, rest = text.split(";")
-    lines = [_readable("attraction", f"{piece};") for piece in pieces]
-    readable = [line for line in lines if line]
-    return readable if readable and len(readable) == len(lines) and not rest else [_exactly(text)]
-
-
-def _readable(field: str, text: str) -> str | None:
-    """`text` in the readable form, if reading that gives `text` back."""
-    if field == "transportation":
-        readable = written_journey(text)
+def _written(field: str, text: str) -> str:
+    """The readable form, if reading that gives `text` back; else `text` in quotes."""
+    if field == "current_city":
+        forms = [text, f"in {text}"]
+    elif field == "transportation":
+        forms = [written_journey(text)]
     else:
-        name, comma, city = text.removesuffix(";").rpartition(", ")
-        readable = f"[{name}] in {city}" if comma else None
-    if readable and _survives(readable) and read_item(field, readable) == text:
-        return readable
-    return None
+        name, _, city = text.removesuffix(";").rpartition(", ")
+        forms = [f"[{name}] in {city}"]
+    for form in forms:
+        if _survives(form) and read_item(field, form) == text:
+            return form
+    quoted = json.dumps(text, ensure_ascii=not text.isprintable())
+    return "exactly " + (
+        quoted.replace("<", "\\u003c") if OPEN in text or CLOSE in text else quoted
+    )
 
 
 def _survives(line: str) -> bool:
     """Written as a line it comes back as it is. An answer's tag would make the itinerary look like
     a response with an answer block."""
     return line.isprintable() and line == line.strip() and OPEN not in line and CLOSE not in line
-
-
-def _exactly(text: str) -> str:
-    quoted = json.dumps(text, ensure_ascii=not text.isprintable())
-    if OPEN in text or CLOSE in text:
-        quoted = quoted.replace("<", "\\u003c")
-    return f"exactly {quoted}"
-
-
-# ---- an empty plan for a person

@@ -17,6 +17,7 @@ from tripwright.domains.travelplanner.plan.plan import ONE_OF_TAGS, DayPlan
 from tripwright.errors import object_of_pairs, repeated_key
 
 OPEN, CLOSE = "<answer>", "</answer>"
+INCOMPLETE = f"the last {OPEN} block is not complete"
 # the first bad day is told: to list those of a long answer would take seconds and gigabytes
 _DAYS = TypeAdapter(Annotated[list[DayPlan], FailFast()])
 
@@ -30,22 +31,20 @@ class ParsedAnswer:
 
 
 def extract_answer(text: str) -> str | None:
-    """What the last <answer> block holds; None where there is no block, or the last one is not
-    closed."""
-    start = text.rfind(OPEN)
-    if start < 0:
-        return None
-    start += len(OPEN)
-    end = text.find(CLOSE, start)
-    return None if end < 0 else text[start:end].strip()
+    """What the last <answer> block holds, None where it is not closed; a text without any answer
+    tag is bare contents of one."""
+    if OPEN not in text and CLOSE not in text:
+        return text
+    _, opened, rest = text.rpartition(OPEN)
+    answer, closed, _ = rest.partition(CLOSE)
+    return answer.strip() if opened and closed else None
 
 
 def parse_answer(text: str) -> ParsedAnswer:
-    """The plan in a response, or in the bare contents of its answer block (a text without any
-    answer tag)."""
-    answer = extract_answer(text) if OPEN in text or CLOSE in text else text
+    """The plan in a response, or in the bare contents of its answer block."""
+    answer = extract_answer(text)
     if answer is None:
-        return _problem(f"the last {OPEN} block is not complete: expected {OPEN} [ … ] {CLOSE}")
+        return _problem(f"{INCOMPLETE}: expected {OPEN} [ … ] {CLOSE}")
     try:
         return parse_days(
             json.loads(
