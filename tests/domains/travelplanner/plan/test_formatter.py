@@ -3,6 +3,7 @@ fault a failure is."""
 
 import json
 import socket
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from tripwright.domains.travelplanner.plan.formatter import (
     PROMPT,
     format_all,
     format_itinerary,
+    in_cities,
     messages,
     read_answer,
 )
@@ -63,6 +65,10 @@ def at(server: Server, **settings: Any) -> ChatEndpoint:
     return ChatEndpoint(server.url, "tiny", **quick | settings)
 
 
+def read(endpoint: ChatEndpoint, text: str = EXAMPLE_TEXT) -> FormattedPlan:
+    return format_itinerary(endpoint, QUERY, text, Counter())
+
+
 def test_the_prompt_is_the_printed_one():
     """STAR, Appendix E, word for word but for what is filled in: marks of the page's layout
     apart."""
@@ -83,7 +89,7 @@ def test_the_example_in_the_prompt_is_one_that_the_judge_can_read():
 
 def test_a_plan_is_read_and_the_itinerary_and_the_request_were_sent(server):
     text = f"<think>Hm.</think><answer>{EXAMPLE_TEXT}</answer>"
-    assert format_itinerary(at(server), QUERY, text) == FormattedPlan(EXAMPLE_PLAN)
+    assert read(at(server), text) == FormattedPlan(EXAMPLE_PLAN)
     (sent,) = server.requests
     assert sent == messages(QUERY, EXAMPLE_TEXT) and "Go!" in sent[-1]["content"]
     assert sent[-1]["content"].endswith(EXAMPLE_TEXT)
@@ -94,13 +100,13 @@ def test_a_plan_is_read_and_the_itinerary_and_the_request_were_sent(server):
 )
 def test_what_surrounds_the_array_does_not_matter(server, said):
     server.replies = [said]
-    assert format_itinerary(at(server), QUERY, EXAMPLE_TEXT).plan == EXAMPLE_PLAN
+    assert read(at(server)).plan == EXAMPLE_PLAN
 
 
 @pytest.mark.parametrize("status", [500, 429])
 def test_a_failing_service_is_unscored(server, status):
     server.replies = [status]
-    formatted = format_itinerary(at(server, max_retries=1), QUERY, EXAMPLE_TEXT)
+    formatted = read(at(server, max_retries=1))
     assert formatted.unscored and formatted.plan is None
     assert "after 2 attempts" in (formatted.problem or "")
 
@@ -125,7 +131,7 @@ def test_a_silent_service_is_unscored():
         endpoint = ChatEndpoint(
             f"http://127.0.0.1:{silent.getsockname()[1]}/v1", "tiny", timeout_s=0.2, max_retries=0
         )
-        formatted = format_itinerary(endpoint, QUERY, EXAMPLE_TEXT)
+        formatted = read(endpoint)
     assert formatted.unscored and "timeout" in (formatted.problem or "")
 
 
@@ -147,20 +153,20 @@ def changed(**fields: Any) -> str:
 )
 def test_an_itinerary_that_cannot_be_read_has_failed(server, said, told):
     server.replies = [said]
-    formatted = format_itinerary(at(server), QUERY, EXAMPLE_TEXT)
+    formatted = read(at(server))
     assert formatted.plan is None and not formatted.unscored and told in (formatted.problem or "")
 
 
 def test_an_itinerary_that_is_too_long_has_failed(server):
     server.replies = [400]
-    assert "longer than" in (format_itinerary(at(server), QUERY, EXAMPLE_TEXT).problem or "")
+    assert "longer than" in (read(at(server)).problem or "")
     cut = read_answer(Completion(GOOD, (), "length", {}))
     assert cut.plan is None and not cut.unscored
 
 
 def test_no_itinerary_is_not_asked_about(server):
     for text in ("", " \n", "<answer>\n</answer>", "<answer>Day 1"):
-        formatted = format_itinerary(at(server), QUERY, text)
+        formatted = read(at(server), text)
         assert formatted.plan is None and not formatted.unscored
     assert not server.requests
 
@@ -175,17 +181,17 @@ def test_no_itinerary_is_not_asked_about(server):
 )
 def test_a_name_that_the_formatter_made_up_is_pointed_out_once(server, invention):
     server.replies = [changed(**invention), GOOD]
-    assert format_itinerary(at(server), QUERY, EXAMPLE_TEXT).plan == EXAMPLE_PLAN
+    assert read(at(server)).plan == EXAMPLE_PLAN
     assert "is not in the itinerary" in server.requests[1][-1]["content"]
     server.requests.clear()
     server.replies = [changed(**invention)]
-    formatted = format_itinerary(at(server), QUERY, EXAMPLE_TEXT)
+    formatted = read(at(server))
     assert formatted.plan is None and formatted.unscored and len(server.requests) == 2
 
 
 def test_a_flight_that_the_formatter_made_up(server):
     server.replies = [GOOD.replace("F7654321", "F1111111")]
-    assert format_itinerary(at(server), QUERY, EXAMPLE_TEXT).unscored
+    assert read(at(server)).unscored
 
 
 def test_a_place_without_a_city_gets_the_one_where_the_world_has_it(server):
@@ -194,7 +200,7 @@ def test_a_place_without_a_city_gets_the_one_where_the_world_has_it(server):
     def city_of(kind: PlaceKind, name: str, cities: Sequence[str]) -> str | None:
         return cities[0] if name == "The Green Door" else None
 
-    (first, *others) = format_itinerary(at(server), QUERY, EXAMPLE_TEXT, city_of).plan or []
+    (first, *others) = in_cities(read(at(server)), city_of).plan or []
     assert first["dinner"] == "The Green Door, Millbrook"
     assert first["accommodation"] == "Loft by the river" and others == EXAMPLE_PLAN[1:]
 

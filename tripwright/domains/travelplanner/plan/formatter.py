@@ -21,7 +21,7 @@ from annotated_types import Ge
 
 from tripwright.domains.judging import JudgingSettings
 from tripwright.domains.travelplanner.plan.itinerary import FormattedPlan, read_route
-from tripwright.domains.travelplanner.plan.parse import CLOSE, OPEN, extract_answer
+from tripwright.domains.travelplanner.plan.parse import INCOMPLETE, extract_answer
 from tripwright.domains.travelplanner.plan.plan import MEALS, OFFICIAL_FIELDS, CityOf, PlaceKind
 from tripwright.domains.travelplanner.query import Query
 from tripwright.llm.client import ChatEndpoint, Completion, Fault
@@ -104,79 +104,53 @@ class Formatter:
         else:
             self.log.check_cost()
             usage = Counter[str]()
-            formatted = _formatted(self._endpoint, query, text, usage)
+            formatted = format_itinerary(self._endpoint, query, text, usage)
             line = {"key": key, "vote": 1, "model": self.settings.model, "usage": usage}
             if formatted.unscored:
                 line |= {"judged": None, "fault": formatted.problem}
             else:
                 line |= {"judged": {"plan": formatted.plan, "problem": formatted.problem}}
             self.log.add(line)
-        return _in_cities(formatted, city_of)
+        return in_cities(formatted, city_of)
 
 
 def format_itinerary(
-    endpoint: ChatEndpoint, query: Query, text: str, city_of: CityOf | None = None
+    endpoint: ChatEndpoint, query: Query, text: str, usage: Counter[str]
 ) -> FormattedPlan:
-    """A name that the formatter made up is pointed out to it once. `city_of` gives a city to a
-    place written without one.
+    """A name that the formatter made up is pointed out to it once. `usage` is counted up by what
+    was asked.
 
     Raises UserError for what can never work (a wrong key, an unknown model).
     """
-    formatted = _formatted(endpoint, query, text, Counter())
-    return _in_cities(formatted, city_of) if city_of else formatted
-
-
-def _formatted(
-    endpoint: ChatEndpoint, query: Query, text: str, usage: Counter[str]
-) -> FormattedPlan:
-    """`usage` is counted up by what was asked."""
-    itinerary = extract_answer(text) if OPEN in text or CLOSE in text else text
+    itinerary = extract_answer(text)
     if itinerary is None:
-        return FormattedPlan(None, f"the last {OPEN} block is not complete")
+        return FormattedPlan(None, INCOMPLETE)
     if not itinerary.strip():
         return FormattedPlan(None, "there is no itinerary")
-    conversation = messages(query, itinerary)
-    outcome = _asked(endpoint, conversation, usage)
-    formatted, invented = _understood(outcome, itinerary)
-    if invented and isinstance(outcome, Completion):
+    conversation, invented = messages(query, itinerary), ""
+    for _ in range(2):
+        outcome = endpoint.complete(conversation)
+        if isinstance(outcome, Fault):
+            return _not_answered(outcome)
+        usage.update(outcome.usage)
+        formatted = read_answer(outcome)
+        invented = _invented(formatted.plan or [], itinerary)
+        if not invented:
+            return formatted
         correction = f"{invented} is not in the itinerary. Answer again, each name exactly as the itinerary spells it."
-        again = [
+        conversation += [
             {"role": "assistant", "content": outcome.text},
             {"role": "user", "content": correction},
         ]
-        outcome = _asked(endpoint, [*conversation, *again], usage)
-        formatted, invented = _understood(outcome, itinerary)
-    if invented:
-        problem = f"the formatter wrote {invented}, which the itinerary does not say"
-        return FormattedPlan(None, problem, unscored=True)
-    return formatted
+    problem = f"the formatter wrote {invented}, which the itinerary does not say"
+    return FormattedPlan(None, problem, unscored=True)
 
 
-def _asked(
-    endpoint: ChatEndpoint, conversation: list[dict[str, str]], usage: Counter[str]
-) -> Completion | Fault:
-    outcome = endpoint.complete(conversation)
-    if isinstance(outcome, Completion):
-        usage.update(outcome.usage)
-    return outcome
-
-
-def _in_cities(formatted: FormattedPlan, city_of: CityOf) -> FormattedPlan:
-    if not formatted.plan:
-        return formatted
-    return FormattedPlan([_with_cities(day, city_of) for day in formatted.plan])
-
-
-def _understood(outcome: Completion | Fault, text: str) -> tuple[FormattedPlan, str]:
-    """(what the formatter gave, the first name that it made up)"""
-    if isinstance(outcome, Completion):
-        formatted = read_answer(outcome)
-        return formatted, _invented(formatted.plan or [], text)
-    if outcome.kind == "context_overflow":
-        problem = "the itinerary is longer than the formatter's model can read"
-        return FormattedPlan(None, problem), ""
-    problem = f"{outcome.kind} after {outcome.attempts} attempts: {outcome.message}"
-    return FormattedPlan(None, problem, unscored=True), ""
+def _not_answered(fault: Fault) -> FormattedPlan:
+    if fault.kind == "context_overflow":
+        return FormattedPlan(None, "the itinerary is longer than the formatter's model can read")
+    problem = f"{fault.kind} after {fault.attempts} attempts: {fault.message}"
+    return FormattedPlan(None, problem, unscored=True)
 
 
 def messages(query: Query, text: str) -> list[dict[str, str]]:
@@ -237,25 +211,28 @@ def _invented(plan: list[dict[str, Any]], text: str) -> str:
     return ""
 
 
-def _with_cities(day: dict[str, Any], city_of: CityOf) -> dict[str, Any]:
+def in_cities(formatted: FormattedPlan, city_of: CityOf) -> FormattedPlan:
     """Where the whole text of a place is its name in the world, its city is added; everything else
     stays as written."""
-    route = read_route(day["current_city"]) if day["current_city"].startswith("from ") else None
+    if not formatted.plan:
+        return formatted
+    return FormattedPlan([_in_cities(day, city_of) for day in formatted.plan])
+
+
+def _in_cities(day: dict[str, Any], city_of: CityOf) -> dict[str, Any]:
+    route = read_route(day["current_city"])
     cities = [route[1], route[0]] if route else [day["current_city"]]
 
     def placed(kind: PlaceKind, name: str) -> str:
         city = city_of(kind, name, cities)
         return f"{name}, {city}" if city else name
 
-    sights = ";".join(
-        placed("attraction", sight.strip()) if sight.strip() else sight
-        for sight in day["attraction"].split(";")
-    )
-    meals: dict[str, str] = {meal: placed("restaurant", day[meal]) for meal in MEALS}
     return {
         **day,
-        **meals,
-        "attraction": sights,
+        **{meal: placed("restaurant", day[meal]) for meal in MEALS},
+        "attraction": ";".join(
+            placed("attraction", sight.strip()) for sight in day["attraction"].split(";")
+        ),
         "accommodation": placed("accommodation", day["accommodation"]),
     }
 
@@ -270,8 +247,8 @@ def format_all(
     concurrency: int = 8,
     city_of: CityOf | None = None,
 ) -> Iterator[tuple[Key, FormattedPlan]]:
-    """In the order they finish, `concurrency` at once. After MOST_FAULTS faults in a row the rest
-    is unscored without asking."""
+    """In the order they finish, `concurrency` at once; `city_of` as for `in_cities`. After
+    MOST_FAULTS faults in a row the rest is unscored without asking."""
     waiting, faults = iter(requests), 0
 
     def while_it_lives() -> Iterator[tuple[Key, Query, str]]:
@@ -280,7 +257,8 @@ def format_all(
 
     def work(each: tuple[Key, Query, str]) -> tuple[Key, FormattedPlan]:
         key, query, text = each
-        return key, format_itinerary(endpoint, query, text, city_of)
+        formatted = format_itinerary(endpoint, query, text, Counter())
+        return key, in_cities(formatted, city_of) if city_of else formatted
 
     for key, formatted in map_unordered(work, while_it_lives(), concurrency):
         faults = faults + 1 if formatted.unscored else 0
