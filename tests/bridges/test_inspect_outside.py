@@ -25,6 +25,7 @@ from tests.printed import printed
 from tripwright.bridges.inspect_ai import natural_plan, star_search
 from tripwright.bridges.inspect_ai.out_of_domain import (
     DIALECT,
+    FACE,
     PROMPT,
     WikipediaSearch,
     calendar_is_right,
@@ -37,7 +38,7 @@ from tripwright.bridges.inspect_ai.out_of_domain import (
 )
 from tripwright.cli.main import main
 from tripwright.errors import UserError
-from tripwright.tools.toolbox import answered
+from tripwright.tools.toolbox import AnswerBox, answered
 
 TRIP_PLAN = """Here is the trip plan for visiting the 2 European cities for 5 days:
 **Day 1-3:** Visit Rome for 3 days.
@@ -213,6 +214,9 @@ def test_stars_questions_are_searched_and_scored(endpoint, retriever, tmp_path, 
 
 
 def test_what_is_no_address_is_refused(tmp_path):
+    line = {"id": "t0", "question": "what is it", "golden_answers": ["a"]}
+    (tmp_path / "nq").mkdir()
+    write_lines(tmp_path / "nq" / "test.jsonl", [line])
     with pytest.raises(PrerequisiteError, match="'wiki' is not a URL"):
         star_search(str(tmp_path), "wiki")
 
@@ -352,13 +356,13 @@ def test_the_prompt_is_the_printed_one():
 
 
 def test_the_tool_is_shown_in_the_prompt_under_its_printed_name():
-    shown = DIALECT.prompt(WikipediaSearch("http://localhost:1").schemas)
+    shown = DIALECT.prompt(DIALECT.offered())
     assert '{"name": "Search", "description": "Search Wikipedia.' in shown
     assert DIALECT.max_calls == 60 and DIALECT.context_tokens == 32768
 
 
 def test_a_search_shows_five_passages_as_data(retriever):
-    tools = WikipediaSearch(f"{retriever}/retrieve")
+    tools = AnswerBox(WikipediaSearch(f"{retriever}/retrieve"), FACE)
     lines = answered(tools, "Search", {"query": "capital of Italy"}).text.splitlines()
     assert len(lines) == 5
     assert lines[0] == 'Doc 1(Title: "Rome") Rome is the capital of Italy.'
@@ -368,13 +372,14 @@ def test_a_search_shows_five_passages_as_data(retriever):
 @pytest.mark.parametrize(
     ("name", "arguments", "words"),
     [
-        ("Lookup", {"query": "x"}, "There is no tool 'Lookup'. The tool is Search."),
-        ("Search", {"q": "x"}, "query must be words to search for."),
+        ("Lookup", {"query": "x"}, "Unknown tool 'Lookup'. The tools are Search."),
+        ("Search", {}, "Missing argument 'query'"),
+        ("Search", {"query": " "}, "query must be words to search for."),
         ("Search", "{", "not valid JSON"),
     ],
 )
 def test_a_wrong_call_is_the_models(retriever, name, arguments, words):
-    answer = answered(WikipediaSearch(retriever), name, arguments)
+    answer = answered(AnswerBox(WikipediaSearch(retriever), FACE), name, arguments)
     assert answer.text.startswith("Error: ") and words in answer.text
 
 

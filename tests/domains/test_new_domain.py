@@ -33,8 +33,7 @@ from tripwright.training.recipe import load_recipe
 from tripwright.training.stages import tools_of
 recipe = load_recipe("dinner.toml")
 recipe = replace(recipe, data=replace(recipe.data, world="town", queries="town/requests.jsonl"))
-with tools_of(recipe, "{url}", recipe.dialect.dialect()) as tools:
-    print(tools.world["content_hash"])
+print(tools_of(recipe, "{url}", recipe.dialect.dialect()).world["content_hash"])
 """
 SHORT = {
     "steps = 2500": "steps = 3",

@@ -13,7 +13,7 @@ import pytest
 
 from tripwright.errors import UserError
 from tripwright.llm.client import ChatEndpoint, Completion, Fault, RequestedCall
-from tripwright.llm.endpoint import retry_after_s
+from tripwright.llm.endpoint import Pace, backoff_s, retry_after_s
 
 MESSAGES = [{"role": "user", "content": "Plan a trip."}]
 Reply = tuple[int, bytes, dict[str, str]] | None  # None: hangs
@@ -225,10 +225,13 @@ def test_retry_after_is_read_as_number_or_date():
     ] * 6
 
 
-def test_waits_grow_and_are_bounded():
-    client = ChatEndpoint("http://x/v1", "tiny", first_wait_s=1.0)
-    assert 0.75 <= client._wait_s(1, None) <= 1.25 and 3.0 <= client._wait_s(3, None) <= 5.0
-    assert client._wait_s(1000, None) == 60.0 and client._wait_s(1, 1e9) == 60.0
+def test_waits_grow_and_are_bounded(server, monkeypatch):
+    assert 0.75 <= backoff_s(1.0, 1, 60.0) <= 1.25 and 3.0 <= backoff_s(1.0, 3, 60.0) <= 5.0
+    held: list[float] = []
+    monkeypatch.setattr(Pace, "hold", lambda pace, seconds: held.append(seconds))
+    server.replies = [answers("{}", 429, retry_after="1e9"), GOOD]
+    assert isinstance(endpoint(server.url).complete(MESSAGES), Completion)
+    assert held == [60.0] and backoff_s(1.0, 1000, 60.0) == 60.0
 
 
 @pytest.mark.parametrize(

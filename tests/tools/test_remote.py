@@ -17,6 +17,7 @@ from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.task import TripTask
 from tripwright.episode import Turn, open_session
 from tripwright.errors import UserError
+from tripwright.llm.endpoint import Pace
 from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.remote import RemoteToolBox
 from tripwright.tools.toolbox import ToolHostDown
@@ -65,7 +66,7 @@ def script(serve: Callable[..., str]) -> Script:
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The pauses between attempts, in seconds, which nobody waits for."""
     waited: list[float] = []
-    monkeypatch.setattr("tripwright.tools.remote.time.sleep", waited.append)
+    monkeypatch.setattr(Pace, "sleep", lambda pace, seconds: waited.append(seconds) or True)
     return waited
 
 
@@ -98,11 +99,12 @@ def test_what_passes_is_asked_again_with_growing_pauses(script, box, waits):
 @pytest.mark.parametrize(
     ("step", "said"),
     [
-        (FAILING, "answered 503: busy (4 attempts)"),
+        (FAILING, "answered 503: busy"),
         ((429, "", {}), "answered 429: "),
         ("drop", "cannot be reached: "),
         ((200, "<html>hello</html>", {}), "something other than JSON: <html>hello</html>"),
-        ((200, "[1]", {}), "something other than JSON: [1]"),
+        ((200, "[1]", {}), "JSON that is no tool's answer: [1]"),
+        ((200, '{"text": 1, "error": false}', {}), "JSON that is no tool's answer"),
     ],
 )
 def test_what_does_not_pass_is_a_fault_of_our_side(step, said, script, box):
@@ -120,8 +122,6 @@ def test_what_does_not_pass_is_a_fault_of_our_side(step, said, script, box):
     [
         ((200, ANSWER[1], {"x-world-hash": "other"}), "has another world than at the start"),
         ((200, ANSWER[1], {}), "has another world than at the start"),
-        ((200, '{"text": 1, "error": false}', ANSWER[2]), "JSON that is no tool's answer"),
-        ((200, '{"text": "fine"}', ANSWER[2]), "JSON that is no tool's answer"),
         ((404, '{"detail": "Not Found"}', {}), "answered 404: Not Found"),
         ((400, '{"detail": "Unknown face."}', {}), "answered 400: Unknown face."),
     ],
@@ -134,16 +134,15 @@ def test_what_cannot_pass_is_not_asked_again(step, said, script, box):
 
 
 def test_a_server_that_is_too_slow_is_down(script, waits):
-    box = RemoteToolBox(script.url, face_named("compact"), timeout_seconds=0.2, max_retries=0)
+    box = RemoteToolBox(script.url, face_named("compact"), timeout_s=0.2, max_retries=0)
     script.steps = ["sleep"]
-    with pytest.raises(ToolHostDown, match="did not answer in time"):
+    with pytest.raises(ToolHostDown, match="did not answer within"):
         box.call("calculator", {"expression": "1"})
 
 
 def test_arguments_without_end_are_the_models_mistake(script, box):
-    script.steps = [(413, '{"detail": "The body is larger than 1,000,000 bytes."}', {})]
     answer = box.call("calculator", '{"expression": "' + "1" * 2_000_000)
-    assert answer.error and "too long" in answer.text
+    assert answer.error and "too long" in answer.text and not script.bodies
     nested: list[Any] = []
     for _ in range(100_000):
         nested = [nested]
@@ -170,12 +169,12 @@ def test_schemas_are_the_servers_and_may_be_edited(script, box):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"world": FAILING}, "answered 503: busy (2 attempts)"),
-        ({"world": (200, "[]", {})}, "something other than JSON"),
-        ({"world": (200, "{}", {})}, "is not a server of tools"),
-        ({"world": (404, "no", {})}, "/world answered 404: no"),
-        ({"schemas": (400, '{"detail": "Unknown face."}', {})}, "/tools answered 400"),
-        ({"schemas": (200, "{}", {})}, "is not a server of tools"),
+        ({"world": FAILING}, "answered 503: busy"),
+        ({"world": (200, "<html>", {})}, "something other than JSON"),
+        ({"world": (200, "{}", {})}, "JSON that is no tool's answer"),
+        ({"world": (404, "no", {})}, "answered 404: no"),
+        ({"schemas": (400, '{"detail": "Unknown face."}', {})}, "answered 400: Unknown face"),
+        ({"schemas": (200, "{}", {})}, "JSON that is no tool's answer"),
     ],
 )
 def test_a_wrong_server_is_noticed_at_the_start(change, said, script, waits):
@@ -221,11 +220,3 @@ def test_an_episode_whose_server_dies_is_unscored(script, box):
     session.take(Turn(turn % 2))
     assert session.transcript.stop_reason is StopReason.UNSCORED
     assert session.transcript.fault is not None and "answered 503" in session.transcript.fault
-
-
-def test_pauses_are_bounded(script, waits):
-    box = RemoteToolBox(script.url, face_named("compact"), max_retries=40)
-    script.steps = [FAILING]
-    with pytest.raises(ToolHostDown, match="41 attempts"):
-        box.call("calculator", "{}")
-    assert len(waits) == 40 and max(waits) == 15

@@ -21,7 +21,7 @@ import resource
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from email.utils import parsedate_to_datetime
@@ -212,11 +212,13 @@ class BadAnswer(ValueError):
 
 @dataclass(frozen=True)
 class Reply(Generic[T]):
-    """What an answer said. `seconds` are of the attempt that brought it."""
+    """What an answer said. `seconds` are of the attempt that brought it; names of headers are read
+    in any case."""
 
     value: T
     seconds: float
     attempts: int
+    headers: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -242,10 +244,9 @@ class Endpoint:
         return "Check the address."
 
     def __post_init__(self) -> None:
-        if not self.base_url.startswith(("http://", "https://")):
+        if not is_address(self.base_url):
             raise UserError(
-                f"Endpoint '{self.shown_url}' is not a URL: expected one like"
-                " http://localhost:8000/v1."
+                f"'{self.shown_url}' is not a URL: expected one like http://localhost:8000/v1."
             )
         if self.timeout_s <= 0 or self.max_retries < 0 or self.first_wait_s < 0:
             raise UserError(
@@ -274,15 +275,15 @@ class Endpoint:
             if not self._pace.wait():
                 break
             started = time.monotonic()
-            outcome, server_wait_s = self._attempt(method, path, content, read, plain)
+            outcome, headers = self._attempt(method, path, content, read, plain)
             if not isinstance(outcome, Fault):
-                return Reply(outcome, time.monotonic() - started, attempt)
+                return Reply(outcome, time.monotonic() - started, attempt, headers)
             if outcome.kind in ("rejected", "context_overflow") or attempt > self.max_retries:
                 return Fault(outcome.kind, outcome.message, attempt)
-            wait_s = self._wait_s(attempt, server_wait_s)
+            server_wait_s = retry_after_s(headers.get("retry-after"))
             if server_wait_s is not None:
-                self._pace.hold(wait_s)  # it speaks to all threads
-            elif not self._pace.sleep(wait_s):
+                self._pace.hold(min(server_wait_s, LONGEST_WAIT_S))  # it speaks to all threads
+            elif not self._pace.sleep(backoff_s(self.first_wait_s, attempt, LONGEST_WAIT_S)):
                 break
         return Fault("stopped", "The run was stopped before this request was sent.")
 
@@ -293,8 +294,8 @@ class Endpoint:
 
     def _attempt(
         self, method: str, path: str, content: bytes | None, read: Callable[[Any], T], plain: bool
-    ) -> tuple[T | Fault, float | None]:
-        """(outcome, seconds the server asks us to wait)."""
+    ) -> tuple[T | Fault, Mapping[str, str]]:
+        """(outcome, the answer's headers)."""
         import httpx2  # a quarter of a second to import: only for those who use an endpoint
 
         try:
@@ -307,17 +308,15 @@ class Endpoint:
                 )
         except httpx2.TimeoutException:
             why = f"{self.shown_url} did not answer within {self.timeout_s:g} s."
-            return Fault("timeout", why), None
+            return Fault("timeout", why), {}
         except httpx2.InvalidURL as error:
-            raise UserError(
-                f"Endpoint '{self.shown_url}' is not a URL: {self._shown(error)}."
-            ) from None
+            raise UserError(f"'{self.shown_url}' is not a URL: {self._shown(error)}.") from None
         except httpx2.HTTPError as error:
             why = f"{self.shown_url} cannot be reached: {self._shown(error)}"
-            return Fault("connection", why), None
+            return Fault("connection", why), {}
         if response.is_success:
-            return self._read(response.text, read, plain), None
-        return self._status_fault(response), retry_after_s(response.headers.get("retry-after"))
+            return self._read(response.text, read, plain), response.headers
+        return self._status_fault(response), response.headers
 
     def _headers(self) -> dict[str, str]:
         """Read for each request: a key may be set anew while a long run is under way."""
@@ -365,11 +364,6 @@ class Endpoint:
                 "bad_response",
                 f"{self.shown_url} answered JSON that is no {self.answer}: {self._shown(body)}",
             )
-
-    def _wait_s(self, attempt: int, server_wait_s: float | None) -> float:
-        if server_wait_s is not None:
-            return min(server_wait_s, LONGEST_WAIT_S)
-        return backoff_s(self.first_wait_s, attempt, LONGEST_WAIT_S)
 
     @property
     def shown_url(self) -> str:

@@ -33,7 +33,7 @@ from tripwright.errors import UserError
 from tripwright.server.serving import add_docs, metrics_page, say_traceback, within
 from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.face import Face
-from tripwright.tools.remote import WORLD_HEADER
+from tripwright.tools.remote import MAX_BODY_BYTES, WORLD_HEADER
 from tripwright.tools.toolbox import ToolHostDown, Tools
 from tripwright.world.store import World
 
@@ -56,7 +56,6 @@ FAULTS = Counter("tripwright_server_faults", "Calls that failed for a fault of t
 UNANSWERED = Counter("tripwright_unanswered_calls", "Calls that a live service did not answer.")
 
 MOST_WAITING = 256  # live calls under way in one worker; more wait for their turn
-MAX_BODY_BYTES = 1_000_000
 WORDING_PARAMETERS = ("face", "page_rows")
 MAX_PAGE_ROWS = 1_000_000
 Json = dict[str, Any]

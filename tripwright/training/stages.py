@@ -11,8 +11,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib import import_module
 from importlib.metadata import version
@@ -174,10 +173,8 @@ def reinforce(run: RunFolder) -> None:
     model, tokenizer = load_trainable(run.model(stage_before(run, "rl")), run.recipe)
     dialect = recipe.dialect.dialect()
     chat = ChatFormat(tokenizer, dialect.schemas())
-    with (
-        tools_of(recipe, settings.tools, dialect) as tools,
-        recipe.domain.judge.opened(recipe.judging, run.folder) as judged,
-    ):
+    tools = tools_of(recipe, settings.tools, dialect)
+    with recipe.domain.judge.opened(recipe.judging, run.folder) as judged:
         trips = trips_of(recipe, RL, judged)
         loop = ALGORITHMS[name].loop(
             model, chat, dialect, trips, settings, recipe.seed, recipe.faults, tools
@@ -188,28 +185,18 @@ def reinforce(run: RunFolder) -> None:
     run.save("rl", model, tokenizer)
 
 
-@contextmanager
-def tools_of(recipe: Recipe, url: str | None, dialect: Dialect) -> Iterator[RemoteToolBox | None]:
+def tools_of(recipe: Recipe, url: str | None, dialect: Dialect) -> RemoteToolBox | None:
     """Those of a server, which must have the recipe's world; None for tools in process."""
     if url is None:
-        yield None
-        return
+        return None
     if recipe.data.world is None:
         raise UserError(
             f"Tools at '{shown_url(url)}' serve one world, and this recipe trains on many: give"
             " data.world and data.queries."
         )
     with open_folder(Path(recipe.data.world), recipe.domain) as (_, place):
-        tools = RemoteToolBox(
-            url,
-            dialect.face,
-            page_rows=dialect.page_rows,
-            world_hash=place.identity.get("content_hash"),
-        )
-    try:
-        yield tools
-    finally:
-        tools.close()
+        world = place.identity.get("content_hash")
+    return RemoteToolBox(url, dialect.face, page_rows=dialect.page_rows, world_hash=world)
 
 
 TAKE = {"start": make, "copy_pretraining": copy_pretraining, "sft": cold_start, "rl": reinforce}

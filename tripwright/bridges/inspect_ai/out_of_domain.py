@@ -24,7 +24,6 @@ printed either.
 
 from __future__ import annotations
 
-import copy
 import re
 import string
 from collections.abc import Callable, Mapping, Sequence
@@ -34,7 +33,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import httpx2
 from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.model import ModelOutput
@@ -63,10 +61,11 @@ from tripwright.bridges.inspect_ai.trips import (
 from tripwright.episode import Asked, Episode, TaskDefaults, open_session
 from tripwright.errors import NotJson, UserError, read_json
 from tripwright.files import json_lines
-from tripwright.llm.endpoint import is_address, shown_url
-from tripwright.tools.answer import ToolAnswer, ToolError, defused, quoted
-from tripwright.tools.face import Face, Page, Pieces, Refusal, ToolResult
-from tripwright.tools.toolbox import read_arguments
+from tripwright.llm.endpoint import Endpoint, Fault
+from tripwright.tools.answer import ToolError, defused
+from tripwright.tools.face import Face, Pieces, Refusal, ToolResult
+from tripwright.tools.signatures import Core
+from tripwright.tools.toolbox import AnswerBox, ToolHostDown
 from tripwright.transcript import StopReason, Transcript
 
 Example = Mapping[str, Any]
@@ -297,7 +296,6 @@ def natural_plan_match(kind: str) -> Scorer:
 
 # ---- STAR's questions
 
-TIMEOUT_S = 60.0  # of a search
 PROMPT = f"""You are a specialized AI Search Assistant designed to answer questions by systematically retrieving and synthesizing \
 information from a comprehensive knowledge base.
 
@@ -332,29 +330,55 @@ Example Response Format:
 
 Now begin the conversation with the user."""  # noqa: E501
 
-TOOL = "Search"
 PASSAGES = 5  # a search shows
-SCHEMA: dict[str, Any] = {
-    "type": "function",
-    "function": {
-        "name": TOOL,
-        "description": "Search Wikipedia. Returns the passages that match best, the best first.",
-        "parameters": {
-            "type": "object",
-            "properties": {"query": {"type": "string", "description": "What to search for."}},
-            "required": ["query"],
-        },
-    },
-}
+
+
+class WikipediaServer(Endpoint):
+    """With Search-R1's `POST /retrieve`."""
+
+    answer = "list of passages"
+
+
+class WikipediaSearch(Core):
+    """The one tool, over a server that may be named with its path. What goes wrong with the server
+    is tried again and then our side's fault."""
+
+    def __init__(self, url: str, passages: int = PASSAGES):
+        self._server = WikipediaServer(
+            url.rstrip("/").removesuffix("/retrieve"), api_key_env="RETRIEVER_API_KEY"
+        )
+        self._passages = passages
+
+    def Search(self, query: str) -> str:
+        """Search Wikipedia. Returns the passages that match best, the best first.
+
+        Args:
+            query: What to search for.
+        """
+        if not query.strip():
+            raise ToolError("query must be words to search for.", "missing_argument")
+        body = {"queries": [query], "topk": self._passages, "return_scores": True}
+        reply = self._server.ask("/retrieve", body, self._shown)
+        if isinstance(reply, Fault):
+            raise ToolHostDown(reply.message)
+        return reply.value
+
+    def _shown(self, answer: Any) -> str:
+        (found,) = answer["result"]
+        contents = [each["document"]["contents"].partition("\n") for each in found]
+        return "\n".join(
+            f"Doc {number}(Title: {defused(title)}) {defused(text)}"
+            for number, (title, _, text) in enumerate(contents[: self._passages], start=1)
+        )
 
 
 def _written(face: Face, result: ToolResult) -> Pieces:
-    if isinstance(result, Page):
-        return Pieces("\n".join(result.records) or "No passage matches.")
-    return Pieces(f"Error: {result.problem}" if isinstance(result, Refusal) else str(result))
+    if isinstance(result, Refusal):
+        return Pieces(f"Error: {result.problem}")
+    return Pieces(result or "No passage matches.")
 
 
-FACE = Face("star_search", _written, tables={})
+FACE = Face("star_search", _written, tables={}, core=WikipediaSearch)
 DIALECT = Dialect(
     "star_search",
     PROMPT,
@@ -369,40 +393,6 @@ DIALECT = Dialect(
 )
 
 
-class WikipediaSearch:
-    """The one tool of an episode, over a server with Search-R1's `POST /retrieve` at `url`. What
-    goes wrong with the server is tried again and then our side's fault (`toolbox.answered`)."""
-
-    face = FACE
-
-    def __init__(self, url: str, passages: int = PASSAGES):
-        self._url = f"{url.rstrip('/').removesuffix('/retrieve')}/retrieve"
-        self._passages = passages
-
-    @property
-    def schemas(self) -> list[dict[str, Any]]:
-        return [copy.deepcopy(SCHEMA)]
-
-    def call(self, name: str, arguments: Mapping[str, Any] | str) -> ToolAnswer:
-        """Raises ToolError for what a model may get wrong."""
-        query = read_arguments(arguments).get("query")
-        if name != TOOL:
-            raise ToolError(f"There is no tool {quoted(name)}. The tool is {TOOL}.", "unknown_tool")
-        if not isinstance(query, str) or not query.strip():
-            raise ToolError("query must be words to search for.", "missing_argument")
-        body = {"queries": [query], "topk": self._passages, "return_scores": True}
-        response = httpx2.post(self._url, json=body, timeout=TIMEOUT_S)
-        if not response.is_success:  # httpx2's own words would have a password of the URL
-            raise RuntimeError(f"{shown_url(self._url)} answered {response.status_code}")
-        (found,) = response.json()["result"]
-        contents = [each["document"]["contents"].partition("\n") for each in found]
-        passages = [
-            f"Doc {number}(Title: {defused(title)}) {defused(text)}"
-            for number, (title, _, text) in enumerate(contents[: self._passages], start=1)
-        ]
-        return self.face.answer_whole(Page(passages, 1, len(passages), 1, 1))
-
-
 SETS = ("nq", "triviaqa", "popqa", "hotpotqa", "2wikimultihopqa", "musique", "bamboogle")
 SPLITS = ("test", "dev")  # the later three sets have no answers to their test questions
 
@@ -413,7 +403,7 @@ class Question(TaskDefaults):
 
     id: str
     query: str
-    source: WikipediaSearch
+    box: AnswerBox
     domain = where = "star_search"
 
     @property
@@ -423,8 +413,8 @@ class Question(TaskDefaults):
     def record(self) -> dict[str, Any]:
         return {"query": self.query}
 
-    def tools(self, dialect: Dialect, emptied: bool) -> WikipediaSearch:
-        return self.source
+    def tools(self, dialect: Dialect, emptied: bool) -> AnswerBox:
+        return self.box
 
     def judged(self, transcript: Transcript, plan_format: str) -> Episode:
         return Episode(self, transcript, None)
@@ -487,20 +477,16 @@ def exact_match(answer: str, golden: Sequence[str]) -> bool:
 def star_search(questions: str, retriever: str, passages: int = PASSAGES) -> Task:
     """FlashRAG's question sets under `questions`, with STAR's prompt and a Search tool over the
     server at `retriever`."""
-    if not is_address(retriever):
-        raise UserError(
-            f"'{shown_url(retriever)}' is not a URL: expected one like http://localhost:8000."
-        )
     return Task(
         dataset=MemoryDataset(read_questions(Path(questions)), name="star_search"),
-        solver=searching(WikipediaSearch(retriever, passages)),
+        solver=searching(AnswerBox(WikipediaSearch(retriever, passages), FACE)),
         scorer=answer_match(),
         fail_on_error=False,  # a dead server costs its samples, which eval-retry plays again
     )
 
 
 @solver
-def searching(tools: WikipediaSearch) -> Solver:
+def searching(tools: AnswerBox) -> Solver:
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         session = open_session(Question(str(state.sample_id), state.input_text, tools), DIALECT)
         await converse(session, native_tools=False)

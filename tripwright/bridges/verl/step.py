@@ -40,7 +40,7 @@ from tripwright.training.rollouts import Rollout
 from tripwright.training.stages import tools_of
 from tripwright.training.trips import Trips
 
-_OPEN = ExitStack()  # tools and judges, which stay open as long as the process
+_OPEN = ExitStack()  # judges, which stay open as long as the process
 
 
 @dataclass
@@ -81,7 +81,7 @@ def conditions_of(run: str) -> Conditions:
     assert recipe.rl is not None and isinstance(recipe.rl.settings, GrpoSettings)
     settings, dialect = recipe.rl.settings, recipe.dialect.dialect()
     atexit.register(_OPEN.close)
-    tools = _OPEN.enter_context(tools_of(recipe, settings.tools, dialect))
+    tools = tools_of(recipe, settings.tools, dialect)
     judging = Path(run) / FOLDER / "judging" / _process_name()
     if recipe.judging is not None:  # a journal has one writer
         judging.mkdir(parents=True, exist_ok=True)
