@@ -105,13 +105,9 @@ class LiveAnswers(ServedTools):
 def _about(settings: LiveServerSettings) -> str:
     if settings.options.replay:
         return (
-            f"Live tools as they answered on {settings.options.snapshot}: nobody is asked, and"
-            " equal calls get equal answers. What was not asked then is an answer with an error."
+            f"Live tools as they answered on {settings.options.snapshot}: nobody is asked. What was"
+            " not asked then is an answer with an error."
         )
-    silent = "A service that does not answer is an answer with an error, which the agent reads."
-    if settings.on_fault == "stop":
-        silent = "A service that does not answer is status 503, nobody's answer: ask again later."
-    memory = "Every call is asked anew."
-    if settings.options.store:
-        memory = "Equal calls get equal answers, those of the first call."
-    return f"Live tools, asked within the limits of each service. {memory} {silent}"
+    memory = "equal calls get equal answers" if settings.options.store else "every call is new"
+    silence = "status 503" if settings.on_fault == "stop" else "an answer with an error"
+    return f"Live tools: {memory}; a service that does not answer is {silence}."

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, NamedTuple, get_args
 
 
@@ -163,10 +163,9 @@ class ProviderAnswer:
 
 def values_of(record: Any) -> dict[str, Any]:
     """What is known, as JSON has it."""
-    values = {name.name: getattr(record, name.name) for name in fields(record)}
     return {
         name: value._asdict() if isinstance(value, Money) else value
-        for name, value in values.items()
+        for name, value in vars(record).items()
         if value is not None
     }
 

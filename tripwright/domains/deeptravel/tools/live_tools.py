@@ -16,13 +16,11 @@ tells the model, who may ask again or go on without.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, TypeVar
+from dataclasses import replace
+from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar
 
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
-from tripwright.domains.deeptravel.sandbox.sandbox import (
-    SandboxAnswer,
-)
+from tripwright.domains.deeptravel.sandbox.sandbox import SandboxAnswer
 from tripwright.domains.deeptravel.tools.answers import (
     RECORDS,
     Money,
@@ -37,9 +35,6 @@ from tripwright.tools.face import Face
 from tripwright.tools.signatures import Core, known_date
 from tripwright.tools.toolbox import AnswerBox, ToolHostDown
 from tripwright.world.store import World
-
-if TYPE_CHECKING:
-    pass  # loads SQLAlchemy
 
 OnFault = Literal["stop", "tell"]
 LONGEST_ARGUMENT = 300  # characters
@@ -93,14 +88,7 @@ class LiveTools(Core):
                 added.
         """
         known_day(depart_date)
-        cities = {"depart_city_name": depart_city_name, "arrival_city_name": arrival_city_name}
-        return self._ask(
-            "flight_search",
-            **cities,
-            depart_date=depart_date,
-            depart_poi=depart_poi,
-            arrival_poi=arrival_poi,
-        )
+        return self._ask("flight_search", locals())
 
     def train_search(
         self, depart_city_name: str, arrival_city_name: str, depart_date: str, is_transfer: int = 0
@@ -117,8 +105,7 @@ class LiveTools(Core):
         known_day(depart_date)
         if is_transfer not in (0, 1):
             raise ToolError(f"is_transfer is 0 or 1, found {quoted(is_transfer)}.", "bad_choice")
-        cities = {"depart_city_name": depart_city_name, "arrival_city_name": arrival_city_name}
-        return self._ask("train_search", **cities, depart_date=depart_date, is_transfer=is_transfer)
+        return self._ask("train_search", locals())
 
     def route_planning(
         self, origin_name: str, destination_name: str, city_name: str
@@ -130,12 +117,7 @@ class LiveTools(Core):
             destination_name: The place to reach.
             city_name: The city that both are in.
         """
-        return self._ask(
-            "route_planning",
-            origin_name=origin_name,
-            destination_name=destination_name,
-            city_name=city_name,
-        )
+        return self._ask("route_planning", locals())
 
     def hotel_search(
         self, city_name: str, checkin_date: str, checkout_date: str, hotel_name: str = ""
@@ -153,8 +135,7 @@ class LiveTools(Core):
                 f"checkout_date {checkout_date} is not after checkin_date {checkin_date}.",
                 "bad_stay",
             )
-        stay = {"checkin_date": checkin_date, "checkout_date": checkout_date}
-        return self._ask("hotel_search", city_name=city_name, **stay, hotel_name=hotel_name)
+        return self._ask("hotel_search", locals())
 
     def poi_search(self, query: str, city_name: str) -> ProviderAnswer:
         """Search places of a city by name or by kind, with their addresses.
@@ -163,7 +144,7 @@ class LiveTools(Core):
             query: The name of a place, or a kind of place such as "museum".
             city_name: The city to search.
         """
-        return self._ask("poi_search", query=query, city_name=city_name)
+        return self._ask("poi_search", locals())
 
     def web_search(self, query: str) -> ProviderAnswer:
         """Search the web.
@@ -171,9 +152,11 @@ class LiveTools(Core):
         Args:
             query: A few words to search for.
         """
-        return self._ask("web_search", query=query)
+        return self._ask("web_search", locals())
 
-    def _ask(self, tool: str, **arguments: str | int) -> ProviderAnswer:
+    def _ask(self, tool: str, call: Mapping[str, Any]) -> ProviderAnswer:
+        """`call` are the local names of a tool's method: `self` and its arguments."""
+        arguments = {name: value for name, value in call.items() if name != "self"}
         for name, value in arguments.items():
             if isinstance(value, str) and len(value) > LONGEST_ARGUMENT:
                 raise ToolError(
@@ -206,12 +189,12 @@ Data = TypeVar("Data", bound=Record | Provenance)
 
 
 def _data(record: Data) -> Data:
-    values = {field.name: getattr(record, field.name) for field in fields(record)}
-    texts: dict[str, Any] = {
-        name: defused(value) for name, value in values.items() if isinstance(value, str)
-    }
-    if isinstance(price := values.get("price"), Money):
-        texts["price"] = Money(price.amount, defused(price.currency))
+    texts = dict[str, Any]()
+    for name, value in vars(record).items():
+        if isinstance(value, str):
+            texts[name] = defused(value)
+        elif isinstance(value, Money):
+            texts[name] = Money(value.amount, defused(value.currency))
     return replace(record, **texts)
 
 
