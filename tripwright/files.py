@@ -11,6 +11,7 @@ import math
 import os
 import re
 import shutil
+import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -94,6 +95,17 @@ def json_lines(path: Path) -> Iterator[tuple[int, Any]]:
 
 # how a text begins that a spreadsheet takes for a formula: a number is none
 _FORMULA = re.compile(r"[=@\t\r]|[+-](?![\d.]+(e[+-]?\d+)?$)")
+
+
+def toml_table(path: Path) -> dict[str, Any]:
+    """Raises UserError, which repeats nothing of the file: somebody may have put a key there."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UserError(f"'{path}' cannot be read: {error.strerror}.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        place = re.search(r"at (line \d+, column \d+|end of document)", str(error))
+        raise UserError(f"{path}: not TOML{f' {place[0]}' if place else ''}.") from None
 
 
 def csv_text(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

@@ -17,7 +17,6 @@ endpoint does not answer, episodes are unscored and never failed.
 from __future__ import annotations
 
 import dataclasses
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -29,6 +28,7 @@ from annotated_types import Ge, Gt
 from tripwright.agent.dialect import Dialect
 from tripwright.episode import Episode, Task
 from tripwright.errors import UserError
+from tripwright.files import toml_table
 from tripwright.llm.client import ChatEndpoint
 from tripwright.llm.endpoint import shown_url
 from tripwright.llm.paid_calls import JudgementLog, Prices, prices_of
@@ -145,13 +145,7 @@ class Judge:
 
     def read_settings(self, dialect: Dialect | None, path: Path) -> Any:
         """Those in a file of --judging. Raises UserError."""
-        try:
-            table = tomllib.loads(path.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise UserError(f"--judging '{path}' cannot be read: {error.strerror}.") from None
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise UserError(f"{path}: not TOML ({error}).") from None
-        return self.settings(dialect, table, str(path))
+        return self.settings(dialect, toml_table(path), str(path))
 
     @contextmanager
     def opened(self, settings: Any, folder: Path) -> Iterator[Judged]:

@@ -37,7 +37,7 @@ from tripwright.agent.dialect import (
 from tripwright.domains import dialect_named, domain_of, domains
 from tripwright.domains.domain import Domain
 from tripwright.errors import UserError
-from tripwright.files import is_no_model, json_object
+from tripwright.files import is_no_model, json_object, toml_table
 from tripwright.inference.models import AUTO, PRECISIONS, LoraSettings, check_peft, device_named
 from tripwright.inference.sampling import Sampling
 from tripwright.llm.endpoint import is_address
@@ -379,10 +379,7 @@ def _with_base(path: Path, above: tuple[Path, ...]) -> dict[str, Any]:
         raise UserError(f"No recipe at '{path}'. Recipes are TOML files; see the folder recipes/.")
     if path.resolve() in above:
         raise UserError(f"{path}: its base begins from this recipe again.")
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{path}: not TOML ({error}).") from None
+    data = toml_table(path)
     base = data.pop("base", None)
     if base is None:
         return data

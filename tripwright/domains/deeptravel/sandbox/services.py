@@ -16,7 +16,6 @@ stands in the file is refused before anything else is read: keys come from the e
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date
@@ -28,6 +27,7 @@ from pydantic import AfterValidator, Field, ValidationError
 from tripwright.domains.deeptravel.sandbox.provider import Options, Provider, Terms
 from tripwright.domains.deeptravel.tools.answers import RECORDS
 from tripwright.errors import UserError
+from tripwright.files import toml_table
 from tripwright.tools.http import Redaction
 
 _NAME_OF_KEY = re.compile(
@@ -57,11 +57,12 @@ def _vendor(name: str) -> str:
     return name
 
 
+ToolName = Annotated[str, AfterValidator(_tool)]
 VendorName = Annotated[str, AfterValidator(_vendor)]
 
 
 class ServicesFile(Options):
-    tools: dict[Annotated[str, AfterValidator(_tool)], VendorName] = Field(min_length=1)
+    tools: dict[ToolName, VendorName] = Field(min_length=1)
     vendors: dict[VendorName, dict[str, Any]] = {}
 
 
@@ -125,19 +126,7 @@ def _said_of(path: str | Path) -> Iterator[None]:
 
 
 def _read(path: str | Path) -> ServicesFile:
-    name = str(path)
-    try:
-        body = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UserError(f"Services file '{name}' cannot be read: {error.strerror}.") from None
-    except UnicodeDecodeError:
-        raise UserError(f"Services file '{name}' is not text in UTF-8.") from None
-    except tomllib.TOMLDecodeError as error:
-        # Only where: the parser's own words may repeat what stands there, and that may be a key.
-        place = re.search(r"\(at (.*?)\)$", str(error))
-        raise UserError(
-            f"Services file '{name}' is not TOML{f' at {place[1]}' if place else ''}."
-        ) from None
+    body = toml_table(Path(path))
     with _said_of(path):
         refuse_keys(body)
         return options_of(ServicesFile, body)

@@ -23,7 +23,6 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import fields as fields_of
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import parse_qsl, urlsplit
@@ -37,7 +36,7 @@ from tripwright.domains.deeptravel.sandbox.provider import (
     Terms,
     answer_from,
 )
-from tripwright.domains.deeptravel.sandbox.services import options_of
+from tripwright.domains.deeptravel.sandbox.services import ToolName, options_of
 from tripwright.domains.deeptravel.tools.answers import RECORDS, ProviderAnswer, Record
 from tripwright.domains.deeptravel.vendors.rows import (
     MOMENTS,
@@ -45,6 +44,7 @@ from tripwright.domains.deeptravel.vendors.rows import (
     BadRow,
     at,
     minutes_between,
+    names_in,
     number_or_none,
     record_of_row,
     text_or_empty,
@@ -122,11 +122,8 @@ class ToolMap(Options):
 
     def record(self, tool: str, row: Any, arguments: Mapping[str, Any]) -> Record | None:
         """None where it lacks what its kind of record cannot do without."""
-        names = [entry.name for entry in fields_of(RECORDS[tool])]
-        values = {
-            name: at(row, *_path(self.fields.get(name, name))) for name in (*names, "currency")
-        }
-        values["currency"] = text_or_empty(values["currency"]) or self.currency
+        values = {name: at(row, *_path(self.fields.get(name, name))) for name in names_in(tool)}
+        values["currency"] = text_or_empty(values.get("currency")) or self.currency
         if "departs_at" in values and number_or_none(values["minutes"]) is None:
             values["minutes"] = minutes_between(*(values[name] for name in MOMENTS))
         if tool == "web_search":
@@ -157,7 +154,7 @@ class McpOptions(Terms):
     version: str = "1"
     requests_per_second: NonNegativeFloat = 1.0
     may_store: bool = False
-    maps: dict[str, ToolMap] = {}
+    maps: dict[ToolName, ToolMap] = {}
 
     @model_validator(mode="after")
     def _checked(self) -> Self:
@@ -180,15 +177,9 @@ class McpOptions(Terms):
                 f" {', '.join(RECORDS)}."
             )
         for tool, table in self.maps.items():
-            if tool not in RECORDS:
+            if unknown := [name for name in table.fields if name not in names_in(tool)]:
                 raise UserError(
-                    f"An MCP server's tool can stand for {', '.join(RECORDS)}: found maps.{tool}."
-                )
-            names = {entry.name for entry in fields_of(RECORDS[tool])}
-            known = names | ({"currency"} if "price" in names else set())
-            if unknown := sorted(set(table.fields) - known):
-                raise UserError(
-                    f"maps.{tool}.fields of an MCP server knows {', '.join(sorted(known))}: found"
+                    f"maps.{tool}.fields of an MCP server knows {', '.join(names_in(tool))}: found"
                     f" '{unknown[0]}'."
                 )
         return self

@@ -30,6 +30,12 @@ class BadRow(ValueError):
     """What is wrong with a row, and in which field."""
 
 
+def names_in(tool: str) -> tuple[str, ...]:
+    """What a row may say."""
+    names = tuple(field.name for field in fields(RECORDS[tool]))
+    return (*names, "currency") if "price" in names else names
+
+
 def record_of_row(
     tool: str, row: Any, arguments: Mapping[str, Any], lenient: bool = False
 ) -> Record:
@@ -43,8 +49,7 @@ def record_of_row(
     kind = RECORDS[tool]
     if not isinstance(row, Mapping):
         raise BadRow(f"as {type(row).__name__}: expected a dict.")
-    hints = get_type_hints(kind)
-    known = [*hints, *(["currency"] if "price" in hints else [])]
+    hints, known = get_type_hints(kind), names_in(tool)
     unknown = [key for key in row if key not in known]
     if unknown and not lenient:
         raise BadRow(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tripwright.cli.options import option
+from tripwright.cli.options import Json, option
 from tripwright.cli.table import table_lines
 from tripwright.domains.deeptravel.sandbox import snapshot as snapshots
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
@@ -30,13 +30,12 @@ StoreName = Annotated[
 Day = Annotated[
     str, typer.Option("--snapshot", metavar="DAY", help="The day, for instance 2026-06-20.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="The figures as one JSON object.")]
 
 
 def info(
     store: StoreName,
     snapshot: str | None = option(None, "Only this day.", metavar="DAY", show_default=False),
-    as_json: AsJson = False,
+    as_json: Json = False,
 ) -> None:
     """Say what a store holds: days, answers by tool and vendor, and each day's content hash.
 
@@ -75,7 +74,7 @@ def refresh_day(
     threads: int = option(
         8, "Questions under way at once; each vendor's limit holds for all.", min=1, max=64
     ),
-    as_json: AsJson = False,
+    as_json: Json = False,
 ) -> None:
     """Ask every flight, train and hotel question of one day again and keep the answers as a new
     day.
@@ -120,7 +119,7 @@ def export_day(
     store: StoreName,
     snapshot: Day,
     out: str = option(..., "The file, for instance 2026-06-20.sqlite."),
-    as_json: AsJson = False,
+    as_json: Json = False,
 ) -> None:
     """Copy one day into a file: a store of its own, to replay from or to import elsewhere.
 
@@ -137,7 +136,7 @@ def export_day(
 def import_day(
     file: Annotated[Path, typer.Argument(help="A file that 'tripwright sandbox export' wrote.")],
     store: StoreName,
-    as_json: AsJson = False,
+    as_json: Json = False,
 ) -> None:
     """Add the day in a file to a store, after checking every answer in it: all of it or nothing.
 
@@ -150,7 +149,7 @@ def import_day(
             _say(snapshots.copy_day(source, day, target), f"imported into {target.name}", as_json)
 
 
-def drop_day(store: StoreName, snapshot: Day, as_json: AsJson = False) -> None:
+def drop_day(store: StoreName, snapshot: Day, as_json: Json = False) -> None:
     """Delete one day from a store.
 
     Examples:

@@ -24,7 +24,6 @@ import hashlib
 import json
 import re
 import threading
-import tomllib
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -61,6 +60,7 @@ from tripwright.domains.deeptravel.verifiers.findings import (
 )
 from tripwright.domains.judging import Judged, JudgingSettings
 from tripwright.errors import UserError, first_problem
+from tripwright.files import toml_table
 from tripwright.llm.client import ChatEndpoint, Completion, Fault
 from tripwright.llm.endpoint import map_unordered
 from tripwright.llm.paid_calls import JudgementLog, Prices
@@ -157,13 +157,9 @@ def load_rubrics(path: Path | None = None) -> Rubrics:
     """The file's rubrics; without one, DeepTravel's. Raises UserError."""
     where = path or Path(__file__).with_name("rubrics.toml")
     try:
-        return Rubrics.model_validate(tomllib.loads(where.read_text(encoding="utf-8")))
-    except OSError as error:
-        raise UserError(f"The rubrics '{where}' cannot be read: {error.strerror}.") from None
+        return Rubrics.model_validate(toml_table(where))
     except ValidationError as error:
         raise UserError(f"{where}: {first_problem(error)}.") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{where}: not TOML: {error}.") from None
 
 
 def _closed(name: str, **types: Any) -> type[BaseModel]:

@@ -159,10 +159,10 @@ def test_an_option_that_only_sounds_like_a_key_is_none(load, name):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"[tools\n", "is not TOML"),
-        (b'[tools]\nweb_search = "world\n', "is not TOML at line 2"),
-        (b"api_key = tvly-dev-4dF7secret0kEy\n", "is not TOML at line 1"),
-        (b"\xff\xfe", "is not text in UTF-8"),
+        (b"[tools\n", "not TOML"),
+        (b'[tools]\nweb_search = "world\n', "not TOML at line 2"),
+        (b"api_key = tvly-dev-4dF7secret0kEy\n", "not TOML at line 1"),
+        (b"\xff\xfe", "not TOML"),
     ],
 )
 def test_a_file_that_is_no_toml(tmp_path, content, words):
