@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
+from tripwright.errors import printable
+
 GAP = "  "
 
 
@@ -27,6 +29,26 @@ def table_lines(
         (" " * indent + GAP.join(map(_padded, row, widths, signs))).rstrip()
         for row in zip(*columns, strict=True)
     ]
+
+
+def figure_lines(figures: Mapping[str, Any]) -> list[str]:
+    """One row for each figure: its name, and what it is; nothing for one that is None or empty."""
+    said = {name.replace("_", " "): _figure(value) for name, value in figures.items()}
+    return table_lines([name, text] for name, text in said.items() if text)
+
+
+def _figure(value: Any) -> str:
+    """A rate with its interval; figures by their names side by side."""
+    match value:
+        case {"low": _}:
+            return " ".join(filter(None, rate_cells(value)))
+        case Mapping():
+            return ", ".join(f"{printable(name)} {_figure(each)}" for name, each in value.items())
+        case int():
+            return f"{value:,}"
+        case float():
+            return f"{value:.4g}"
+    return "" if value is None else printable(value)
 
 
 def display_width(text: str) -> int:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from tripwright.cli.options import Json, Restart, argument, option, read_levels
-from tripwright.cli.table import table_lines
+from tripwright.cli.table import figure_lines
 from tripwright.domains.deeptravel.place import live_source
 from tripwright.domains.deeptravel.requests import file as request_file
 from tripwright.domains.deeptravel.requests.file import (
@@ -141,17 +140,7 @@ def make(  # long: most of it is help
         of = {"world": closed.world.content_hash} if closed else {"services": source.identity}
         typer.echo(json.dumps({**files, **of, "seed": settings.seed, **figures}))
     else:
-        typer.echo("\n".join([f"{settings.out}, proved in {proofs}", *_figure_lines(figures)]))
-
-
-def _figure_lines(figures: Mapping[str, Any]) -> list[str]:
-    texts = {
-        name: ", ".join(f"{key} {count}" for key, count in value.items())
-        if isinstance(value, dict)
-        else str(value)
-        for name, value in figures.items()
-    }
-    return table_lines([cell.replace("_", " ") for cell in row] for row in texts.items())
+        typer.echo("\n".join([f"{settings.out}, proved in {proofs}", *figure_lines(figures)]))
 
 
 def _progress(tally: RequestTally, total: int, seconds: float, calls: int) -> str:
@@ -237,7 +226,7 @@ def difficulty(settings: DifficultyFlags, as_json: Json = False) -> None:
     if as_json:
         typer.echo(json.dumps({**counts, "out": str(settings.out)}))
     else:
-        typer.echo("\n".join([str(settings.out), *_figure_lines(counts)]))
+        typer.echo("\n".join([str(settings.out), *figure_lines(counts)]))
 
 
 def review(

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tripwright.cli.options import Json, option
-from tripwright.cli.table import table_lines
+from tripwright.cli.table import figure_lines
 from tripwright.domains.deeptravel.sandbox import snapshot as snapshots
 from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
 from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox, check_recorded, checked_day
 from tripwright.domains.deeptravel.sandbox.services import load_services
-from tripwright.errors import UserError, counted, printable
+from tripwright.errors import UserError, counted
 from tripwright.progress import StatusLine
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def info(
         return
     typer.echo(f"Store {answer_store.name}: {counted(len(found), 'snapshot')}")
     for day in found:
-        typer.echo("\n".join(_described(day)))
+        typer.echo("\n".join(figure_lines(asdict(day))))
 
 
 DAILY = ", ".join(snapshots.DAILY)
@@ -108,9 +108,9 @@ def refresh_day(
         "from": from_day,
         "to": to_day,
         **asdict(counts),
-        "calls": sandbox.counts.as_dict(),
     }
-    typer.echo(json.dumps(figures) if as_json else "\n".join(_refreshed(counts, from_day, to_day)))
+    calls = {"calls": sandbox.counts.as_dict()}
+    typer.echo(json.dumps(figures | calls) if as_json else "\n".join(figure_lines(figures)))
     if counts.unanswered:
         raise typer.Exit(1)
 
@@ -176,29 +176,6 @@ def _opened(name: str, create: bool = False) -> Iterator[Store]:
 
 
 def _say(day: snapshots.Snapshot, done: str, as_json: bool) -> None:
-    typer.echo(json.dumps(asdict(day)) if as_json else "\n".join([*_described(day), done]))
-
-
-def _described(day: snapshots.Snapshot) -> list[str]:
-    rows = [
-        (printable(tool), f"{answers:,}", printable(vendor))
-        for tool, vendors in day.tools.items()
-        for vendor, answers in vendors.items()
-    ]
-    return [
-        f"snapshot {day.snapshot}: {day.answers:,} answers",
-        *table_lines(rows, "<><"),
-        f"  content hash {day.content_hash}",
-    ]
-
-
-def _refreshed(counts: snapshots.RefreshCounts, from_day: str, to_day: str) -> list[str]:
-    lines = [
-        f"{counts.questions:,} questions of {from_day} asked again for {to_day}:"
-        f" {counts.answered:,} answered now, {counts.known:,} known before,"
-        f" {counts.unanswered.total():,} unanswered; {counts.carried:,} answers copied"
-    ]
-    return lines + [
-        f"  {tool}: {counts.unanswered[tool]:,} unanswered, the first because: {why}"
-        for tool, why in counts.problems.items()
-    ]
+    typer.echo(
+        json.dumps(asdict(day)) if as_json else "\n".join([*figure_lines(asdict(day)), done])
+    )

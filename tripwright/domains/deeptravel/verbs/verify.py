@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from tripwright.cli.options import Json, Restart, flag, option
-from tripwright.cli.table import rate_cells, table_lines
+from tripwright.cli.table import figure_lines, rate_cells, table_lines
 from tripwright.domains import domain_named
 from tripwright.domains.deeptravel.task import NAME
 from tripwright.domains.deeptravel.verifiers.findings import (
@@ -37,7 +37,7 @@ from tripwright.domains.deeptravel.verifiers.verification import (
     summary,
     verify_all,
 )
-from tripwright.errors import UserError, counted, one_line
+from tripwright.errors import UserError, one_line
 from tripwright.files import check_new, make_parent, whole_lines, write_atomically
 from tripwright.progress import StatusLine
 from tripwright.runs import JUDGEMENTS, transcripts_at
@@ -198,6 +198,7 @@ def _tell(
 # ---- tables
 
 LONGEST_WHY = 90  # characters of a problem in a row
+APART = ("passing", "judge", "calibration")  # figures with tables of their own, or none
 
 
 def _first_problem(verdict: VerifierVerdict) -> tuple[str, str] | None:
@@ -221,24 +222,12 @@ def _summary_lines(
     verdicts: Sequence[VerifierVerdict], figures: Mapping[str, Any]
 ) -> Iterator[str]:
     """The figures of `summary`, of the judge and of the calibration."""
-    transcripts = counted(figures["n"], "transcript")
-    yield f"{transcripts} by {figures['verifier']}, {figures['unscored']} unscored"
-    rates = [["reward", *rate_cells(figures["reward"])]]
-    if "worst_case" in figures:
-        rates.append(["with every unscored one failed", *rate_cells(figures["worst_case"])])
-    yield from table_lines(rates, "<>")
-    yield from _counts("trajectories", figures["trajectory"])
+    yield from figure_lines({name: figures[name] for name in figures if name not in APART})
     yield from _problem_lines(verdicts)
-    saved = figures["turns_saved"]
-    yield from _counts(f"turns: {figures['turns']}, {saved} of them not judged", figures["turn"])
     if judge := figures.get("judge"):
-        yield from ["judge", *table_lines(_judge_rows(judge), "<>")]
+        yield from ["judge", *figure_lines(judge)]
     for name, calibration in figures["calibration"].items():
         yield from _calibration_lines(name, calibration)
-
-
-def _counts(title: str, counts: Mapping[str, int]) -> list[str]:
-    return [title, *table_lines([[name, str(count)] for name, count in counts.items()], "<>")]
 
 
 def _problem_lines(verdicts: Sequence[VerifierVerdict]) -> list[str]:
@@ -250,13 +239,6 @@ def _problem_lines(verdicts: Sequence[VerifierVerdict]) -> list[str]:
     often = sorted(kinds.items(), key=lambda each: -len(each[1]))
     rows = [[kind, str(len(examples)), examples[0]] for kind, examples in often]
     return table_lines(rows, "<><", ["what fails first", "", "for instance"]) if rows else []
-
-
-def _judge_rows(judge: Mapping[str, Any]) -> Iterator[list[str]]:
-    for name, figure in judge.items():
-        if figure:
-            shown = f"{figure:,}" if isinstance(figure, int) else f"{figure:.4g}"
-            yield [name.replace("_", " "), shown]
 
 
 def _calibration_lines(name: str, calibration: Calibration) -> Iterator[str]:
