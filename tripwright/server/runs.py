@@ -34,7 +34,7 @@ from tripwright.evals.report.markup import Estimate, of_words, plural
 from tripwright.evals.report.page import Cell, PageTable, Part, ReportPage, Section, Text, Value
 from tripwright.evals.run_card import unlike
 from tripwright.runs import CARD, METRICS, RECIPE, SCORE
-from tripwright.training.watched import LiveBody, standing, watched
+from tripwright.training.watched import live_body, read, standing
 
 MOST_DEEP = 4  # folders below the given one in which runs are looked for
 MOST_DRAWN = 8  # pages that are kept as they were drawn, each up to some 25 MB
@@ -67,7 +67,7 @@ class RunPages:
         self._folder = folder
         self._board = lru_cache(1)(_leaderboard)
         self._report = lru_cache(MOST_DRAWN)(_report)
-        self._body = lru_cache(MOST_DRAWN)(LiveBody)
+        self._body = lru_cache(MOST_DRAWN)(_live_body)
         self._lock = Lock()  # one page is drawn at a time
         self.router = APIRouter(include_in_schema=False)
         for path, route in (
@@ -99,11 +99,11 @@ class RunPages:
 
     def now(self, run: Named, seen: str = "") -> Response:
         chosen = self._chosen(run)
-        with self._lock:
-            body = self._body(tuple(chosen.values()), tuple(chosen))
-        mark, content = body.now()
+        mark = _mark(chosen.values())
         if seen == mark:
             return Response(status_code=204, headers={"X-Seen": mark})
+        with self._lock:
+            content = self._body(tuple(chosen.items()), mark)
         return HTMLResponse(content, headers={"X-Seen": mark})
 
     def _chosen(self, names: Sequence[str]) -> dict[str, Path]:
@@ -126,7 +126,8 @@ def _mark(folders: Iterable[Path]) -> str:
     """Changes whenever a file that is read for a page does."""
     marks = []
     for folder in folders:
-        for path in (*folder.glob("*.json*"), *folder.glob("eval/*/*.json*")):
+        files = *folder.glob("*.json*"), *folder.glob("eval/*/*.json*")
+        for path in (*files, folder / "model"):
             with suppress(OSError):  # a file being written has another name for a moment
                 stat = path.stat()
                 marks.append((path, stat.st_mtime_ns, stat.st_size))
@@ -136,6 +137,10 @@ def _mark(folders: Iterable[Path]) -> str:
 def _report(folders: tuple[Path, ...], mark: str) -> str:
     """`mark` says in which state the files are: a drawn page is kept as long as it is the same."""
     return report_page(list(folders), allow_unlike=True).html()
+
+
+def _live_body(runs: tuple[tuple[str, Path], ...], mark: str) -> bytes:
+    return live_body(runs).encode("utf-8", "replace")
 
 
 # ---- the leaderboard
@@ -219,7 +224,7 @@ def _row(name: str, run: ReportedRun) -> tuple[str, str, list[Value]]:
     ).format(name, name, address, name)
     state = Cell(css="")
     if run.metrics:
-        facts = standing(watched(run.path, name, run.metrics))
+        facts = standing(read(run.path, name))
         words = "; ".join(" ".join(fact) for fact in facts)
         state = Cell(Markup('<a href="live?{}">curves</a>').format(address), (words,), css="")
     return named, which, [final, of_words(final) if final else "", state]

@@ -1,9 +1,8 @@
 """A training run as `tripwright watch` and the server's pages of runs see it: read from its folder,
-whole, whenever a file there has changed."""
+whole."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,11 +54,7 @@ class Watched:
 
 def read(folder: Path, name: str) -> Watched:
     """Whatever is there: a run that has not begun has no rows."""
-    return watched(folder, name, logged_steps(folder / METRICS)[0])
-
-
-def watched(folder: Path, name: str, rows: list[Json]) -> Watched:
-    """Where the steps that were logged are at hand already."""
+    rows = logged_steps(folder / METRICS)[0]
     stage = str(rows[-1].get("stage")) if rows else ""
     recipe = json_object(folder / RECIPE) or {}
     algorithm, rl_settings = reinforcement(recipe)
@@ -129,48 +124,20 @@ def standing(run: Watched) -> list[tuple[str, str]]:
 # ---- the server's live page
 
 
-def signature(folder: Path) -> tuple[tuple[int, int, int], ...]:
-    """Changes whenever a file that is read here does: grown, cut by a resume, or replaced."""
-    marks = []
-    for place in (folder / name for name in (METRICS, RECIPE, "model")):
-        try:
-            stat = place.stat()
-            marks.append((stat.st_mtime_ns, stat.st_size, stat.st_ino))
-        except OSError:
-            marks.append((0, 0, 0))
-    return tuple(marks)
-
-
-class LiveBody:
-    """The body of the live page and what it was drawn from; drawn once per change, however many
-    browsers look."""
-
-    def __init__(self, folders: Sequence[Path], names: Sequence[str]):
-        self._runs, self._lock = list(zip(folders, names, strict=True)), threading.Lock()
-        self._drawn: tuple[str, bytes] = ("", b"")
-
-    def now(self) -> tuple[str, bytes]:
-        """(a mark of the state, the body)"""
-        state = hash(tuple(signature(folder) for folder, _ in self._runs))
-        mark = format(state & 0xFFFFFFFFFFFFFFFF, "x")
-        with self._lock:
-            if mark != self._drawn[0]:
-                body = _body([read(folder, name) for folder, name in self._runs])
-                self._drawn = mark, body.encode("utf-8", "replace")
-            return self._drawn
-
-
-def _body(runs: Sequence[Watched]) -> str:
-    """Where each run stands, its warnings, and the charts of the report."""
+def live_body(runs: Sequence[tuple[str, Path]]) -> str:
+    """Of these runs, by name: where each stands, its warnings, and the charts of the report."""
+    read_runs = [read(folder, name) for name, folder in runs]
     several = len(runs) > 1
     parts: list[Part] = [
-        CardRow([_card(run, i if several else None) for i, run in enumerate(runs)])
+        CardRow([_card(run, i if several else None) for i, run in enumerate(read_runs)])
     ]
-    for run in runs:
+    for run in read_runs:
         warned = [each.record() | {"until_step": each.until_step} for each in run.warnings]
         parts.append(warnings_section(warned, run.name if several else ""))
-    rl = {run.name: run.stage_rows if "reward_mean" in run.last else [] for run in runs}
-    before = {run.name: [row for row in run.rows if row.get("stage") in SUPERVISED] for run in runs}
+    rl = {run.name: run.stage_rows if "reward_mean" in run.last else [] for run in read_runs}
+    before = {
+        run.name: [row for row in run.rows if row.get("stage") in SUPERVISED] for run in read_runs
+    }
     return parts_html([*parts, *learning_parts(rl, before, {})])
 
 
