@@ -55,7 +55,7 @@ def test_what_is_collected_can_be_fine_tuned_on(errands, tmp_path):
     read = list(read_conversations(tmp_path / "out.jsonl"))
     for conversation, line in zip(read, read_lines(tmp_path / "out.jsonl"), strict=True):
         assert conversation.transcript == Transcript.from_json(line["transcript"])
-        assert conversation.says_tools and conversation.tools is None
+        assert "tools" in conversation.model_fields_set and conversation.tools is None
 
 
 # ---- the strict format

@@ -207,7 +207,7 @@ def test_fine_tuning_reads_the_same_rows(transcripts, chat_of_short_turns):
         else segment
         for segment in cut.segments
     ]
-    rows = masks.rows(TrainingConversation("here", transcript=replace(cut, segments=texts)))
+    rows = masks.rows(TrainingConversation.model_construct(transcript=replace(cut, segments=texts)))
     expected = [(ids, mask) for _, ids, mask in cut.sequences]
     assert [(row.token_ids, row.loss_mask) for row in rows] == expected
 
@@ -215,7 +215,9 @@ def test_fine_tuning_reads_the_same_rows(transcripts, chat_of_short_turns):
         replace(s, token_ids=[], loss_mask=[], logprobs=[], text=f"({number}) {s.role}")
         for number, s in enumerate(texts)
     ]
-    rows = masks.rows(TrainingConversation("here", transcript=replace(cut, segments=of_text)))
+    rows = masks.rows(
+        TrainingConversation.model_construct(transcript=replace(cut, segments=of_text))
+    )
     for row, context in zip(rows, cut.contexts, strict=True):
         read = tokenizer.decode(row.token_ids)
         trained = tokenizer.decode(

@@ -31,12 +31,20 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BaseModel, BeforeValidator, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    Field,
+    PlainValidator,
+    ValidationError,
+    model_validator,
+)
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
@@ -87,7 +95,7 @@ class _Message(BaseModel):
         if isinstance(message, dict) and message.get("content") is None:
             if not message.get("tool_calls"):
                 raise ValueError("content must be a text, or absent beside tool_calls")
-            return {key: value for key, value in message.items() if key != "content"}
+            return {**message, "content": ""}
         return message
 
 
@@ -98,25 +106,43 @@ class _Turn(BaseModel):
     value: str
 
 
-class _Record(BaseModel):
-    """Tools: a list, or a JSON text of one; sharegpt's bare functions are wrapped as OpenAI's."""
+def _read_transcript(value: Any) -> Transcript:
+    try:
+        return Transcript.from_json(value)
+    except (KeyError, TypeError, AttributeError):
+        raise ValueError("it cannot be read") from None
 
+
+def _as_schemas(tools: list[dict[str, Any]] | None) -> list[dict[str, Any]] | None:
+    """Sharegpt's bare functions are wrapped as OpenAI's; an empty list is as none."""
+    tools = [t if "function" in t else {"type": "function", "function": t} for t in tools or []]
+    return tools or None
+
+
+class TrainingConversation(BaseModel):
+    """One record, read: an episode's `transcript`, or messages. `where` names the file and the
+    line. Tools are a list, or a JSON text of one; an episode's line need not name them."""
+
+    where: str
+    transcript: Annotated[Transcript | None, PlainValidator(_read_transcript)] = None
     messages: Annotated[list[_Message], Field(min_length=1)] = []
     conversations: list[_Turn] = []
     system: str | None = None
-    tools: Annotated[list[dict[str, Any]] | None, BeforeValidator(_from_json)] = None
+    tools: Annotated[
+        list[dict[str, Any]] | None, BeforeValidator(_from_json), AfterValidator(_as_schemas)
+    ] = None
     train: list[bool] | None = None
     input_ids: list[int] | None = None
     loss_mask: list[int] | None = None
 
     @model_validator(mode="after")
-    def _checked(self) -> _Record:
+    def _checked(self) -> TrainingConversation:
         if self.conversations:
             opening = [_Message(role="system", content=self.system)] if self.system else []
             turns = [(_SHAREGPT[turn.speaker], turn.value) for turn in self.conversations]
             spoken = [_Message.model_validate({"role": r, "content": text}) for r, text in turns]
             self.messages = opening + spoken
-        if not self.messages:
+        if not self.messages and self.transcript is None:
             raise ValueError("no 'messages', 'conversations' or 'transcript' in it")
         if self.train is not None and len(self.train) != len(self.messages):
             raise ValueError("train: expected one true or false for each of the messages")
@@ -124,27 +150,6 @@ class _Record(BaseModel):
         if (ids is None) != (mask is None) or (ids and mask and len(ids) != len(mask)):
             raise ValueError("input_ids and loss_mask: expected lists of equal length, or neither")
         return self
-
-    @property
-    def schemas(self) -> list[dict[str, Any]] | None:
-        tools = self.tools or []
-        wrapped = [t if "function" in t else {"type": "function", "function": t} for t in tools]
-        return wrapped or None
-
-
-@dataclass(frozen=True)
-class TrainingConversation:
-    """One record, read. `where` names the file and the line, for messages. An episode's `tools` is
-    None where its line does not say."""
-
-    where: str
-    messages: list[dict[str, Any]] = field(default_factory=list)
-    tools: list[dict[str, Any]] | None = None
-    says_tools: bool = False
-    train: list[bool] | None = None
-    token_ids: list[int] | None = None
-    loss_mask: list[int] | None = None
-    transcript: Transcript | None = None
 
 
 def read_conversations(path: str | Path) -> Iterator[TrainingConversation]:
@@ -159,7 +164,15 @@ def read_conversations(path: str | Path) -> Iterator[TrainingConversation]:
             " run."
         )
     for number, record in _records(path):
-        yield _conversation(record, f"{path}:{number}")
+        where = f"{path}:{number}"
+        if "transcript" in record:
+            record = {key: record[key] for key in ("transcript", "tools") if key in record}
+        try:
+            yield TrainingConversation.model_validate({**record, "where": where})
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(str(n + 1 if isinstance(n, int) else n) for n in first["loc"])
+            raise UserError(f"{where}: {place + ': ' if place else ''}{first['msg']}.") from None
 
 
 def _records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -171,9 +184,8 @@ def _records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
         try:
             batches = pyarrow.parquet.ParquetFile(path).iter_batches(256)
-            yield from enumerate(
-                (_without_nulls(row) for batch in batches for row in batch.to_pylist()), start=1
-            )
+            records = (_without_nulls(row) for batch in batches for row in batch.to_pylist())
+            yield from enumerate(records, start=1)
         except (pyarrow.ArrowInvalid, OSError) as error:
             raise UserError(
                 f"'{path}' is not a Parquet file: {str(error).splitlines()[0]}"
@@ -192,30 +204,6 @@ def _without_nulls(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without_nulls(item) for key, item in value.items() if item is not None}
     return [_without_nulls(item) for item in value] if isinstance(value, list) else value
-
-
-def _conversation(record: dict[str, Any], where: str) -> TrainingConversation:
-    if "transcript" in record:
-        try:
-            transcript = Transcript.from_json(record["transcript"])
-            tools = _Record.model_construct(tools=_from_json(record.get("tools"))).schemas
-        except (ValueError, KeyError, TypeError, AttributeError):
-            raise UserError(f"{where}: its transcript or its tools cannot be read.") from None
-        return TrainingConversation(
-            where, tools=tools, says_tools="tools" in record, transcript=transcript
-        )
-    try:
-        read = _Record.model_validate(record)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(n + 1 if isinstance(n, int) else n) for n in first["loc"])
-        raise UserError(f"{where}: {place + ': ' if place else ''}{first['msg']}.") from None
-    messages = [message.model_dump(exclude_unset=True) for message in read.messages]
-    for message in messages:
-        message.setdefault("content", "")
-    return TrainingConversation(
-        where, messages, read.schemas, True, read.train, read.input_ids, read.loss_mask
-    )
 
 
 # ---- token ids and masks
@@ -248,7 +236,8 @@ class ChatMasks:
 
     def rows(self, conversation: TrainingConversation) -> list[TokenizedRow]:
         """One row; of an episode whose context was cut, one for each context."""
-        messages, ids = conversation.messages, conversation.token_ids
+        messages = [message.model_dump(exclude_unset=True) for message in conversation.messages]
+        ids = conversation.input_ids
         try:
             if conversation.transcript is not None:
                 return self._of_transcript(conversation.transcript, conversation)
@@ -274,7 +263,8 @@ class ChatMasks:
                 "a transcript begins with system and user and goes on with assistant and tool;"
                 f" found {', '.join(roles[:4])}."
             )
-        chat = self.chat(conversation.tools if conversation.says_tools else self.schemas)
+        says_tools = "tools" in conversation.model_fields_set
+        chat = self.chat(conversation.tools if says_tools else self.schemas)
         cut = transcript.stop_reason == StopReason.MAX_TURN_TOKENS
         return [
             as_episode(
