@@ -20,10 +20,10 @@ class ReinforceSettings(RolloutSettings):
     group_size: Annotated[int, Ge(1)] = 1  # members are not compared with each other
     baseline: Literal["mean", "none"] = "mean"
 
-    def check(self, table: str) -> None:
+    def __post_init__(self) -> None:
         if self.epochs_per_batch > 1:
             raise UserError(
-                f"{table}.epochs_per_batch must be 1, found {self.epochs_per_batch}: nothing here"
+                f"epochs_per_batch must be 1, found {self.epochs_per_batch}: nothing here"
                 " corrects for a policy that has moved on."
             )
 

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 
 from tripwright.training.losses import (
-    NORMALISATIONS,
     Clip,
     clipped_loss,
     group_advantages,
@@ -86,12 +85,7 @@ def test_without_normalisation_the_mean_alone_is_taken_off():
     assert found.tolist() == [[-2.0, -1.0, 0.0, 3.0]]
 
 
-def test_other_normalisations_are_refused():
-    with pytest.raises(ValueError, match="'group', 'batch', 'none'"):
-        group_advantages(torch.zeros(1, 4), ALL, "token")
-
-
-@pytest.mark.parametrize("normalise", NORMALISATIONS)
+@pytest.mark.parametrize("normalise", ["group", "batch", "none"])
 @pytest.mark.parametrize("population", [False, True])
 @given(reward=st.floats(0, 5, width=32), members=st.integers(2, 16))
 @settings(deadline=None)
@@ -156,7 +150,7 @@ def test_without_normalisation_the_scale_of_the_reward_is_kept(eighths, factor, 
     )
 
 
-@pytest.mark.parametrize("normalise", NORMALISATIONS)
+@pytest.mark.parametrize("normalise", ["group", "batch", "none"])
 @given(eighths=GROUPS, unscored=st.integers(0, 7))
 @settings(deadline=None)
 def test_advantages_of_a_group_sum_to_zero(normalise, eighths, unscored):
@@ -285,15 +279,3 @@ def test_group_token_mean_by_hand():
         ).sum(),
         (8 / 6 + 3 / 4) / 2,
     )
-
-
-def test_group_token_mean_needs_the_groups():
-    with pytest.raises(ValueError, match="group_tokens_N"):
-        token_weights(MASK, "group-token-mean", 2, 6)
-
-
-def test_other_aggregations_are_refused():
-    with pytest.raises(
-        ValueError, match="'token-mean', 'group-token-mean', 'trajectory-mean', 'trajectory-sum'"
-    ):
-        token_weights(MASK, "sum", 1, 1)

@@ -110,7 +110,7 @@ def test_group_token_mean_from_their_token_sum(case):
     close((undone_NT * weights_NT).sum(), case["whole"]["token-sum"])
 
 
-@pytest.mark.parametrize("estimator", ours.KL_ESTIMATORS)
+@pytest.mark.parametrize("estimator", ["k2", "k3"])
 def test_kl_estimates(estimator):
     """verl's k3 stops at 10 nats and then has no gradient; ours goes on, so the few tokens beyond
     are compared by the cut value."""

@@ -80,12 +80,6 @@ def test_gae_has_no_gradient():
     assert not returns.requires_grad
 
 
-def test_a_reward_on_an_observation_is_refused():
-    """It would be lost without a word."""
-    with pytest.raises(ValueError, match="outside mask_NT"):
-        gae(torch.tensor([[0.0, 1.0]]), torch.zeros(1, 2), torch.tensor([[1.0, 0.0]]), 1.0, 1.0)
-
-
 def test_whiten_by_hand():
     """1, 2 and 3 have mean 2 and sample variance 1; what is masked has no influence and gets
     nothing."""

@@ -102,7 +102,7 @@ def test_its_gradient_is_that_of_the_formula(example, lab, tiny_model, chat):
 @pytest.mark.parametrize(
     ("changed", "why"),
     [
-        ("epochs_per_batch = 2", r"reinforce\.epochs_per_batch must be 1, found 2"),
+        ("epochs_per_batch = 2", r"reinforce: epochs_per_batch must be 1, found 2"),
         ("group_size = 0", r"'group_size': .*greater .*equal to 1 \(found 0"),
         ('baseline = "median"', r"reinforce: setting 'baseline': .*'mean' or 'none'"),
         ("[grpo]", r"One kind of reinforcement learning a recipe: found \[grpo\]\[reinforce\]"),

@@ -109,35 +109,30 @@ class GrpoSettings(RolloutSettings):
         named = {self.loss: LOSS, self.advantage.function: ADVANTAGES}
         return {name: arguments for name, arguments in named.items() if name is not None}
 
-    def check(self, table: str) -> None:
-        if self.has_reference and self.kl.estimator == "k1":
-            raise UserError(
-                f"{table}.kl.estimator 'k1' has no gradient in expectation as a term of the loss:"
-                " take k2 or k3."
-            )
+    def __post_init__(self) -> None:
         if pointless := {StopReason.ANSWER, StopReason.UNSCORED} & set(self.out_of_loss):
             raise UserError(
-                f"{table}.out_of_loss is for episodes that a limit or a mistake ended, found"
+                "out_of_loss is for episodes that a limit or a mistake ended, found"
                 f" '{min(pointless)}'."
             )
         if self.filter.refill and self.filter.min_std is None:
             raise UserError(
-                f"{table}.filter.refill plays groups in place of dropped ones: give filter.min_std"
+                "filter.refill plays groups in place of dropped ones: give filter.min_std"
                 " (0.0: those that agree)."
             )
         if self.replay is not None and self.replay.every == 1 and self.replay.share == 1:
             raise UserError(
-                f"{table}.replay with every = 1 and share = 1 may play old trips for ever: give"
+                "replay with every = 1 and share = 1 may play old trips for ever: give"
                 " every ≥ 2 or a smaller share."
             )
         if self.replay is not None and int(self.prompts_per_step * self.replay.share) < 1:
             raise UserError(
-                f"{table}.replay.share {self.replay.share} of {self.prompts_per_step} prompts is"
+                f"replay.share {self.replay.share} of {self.prompts_per_step} prompts is"
                 " less than one."
             )
         if self.branching is not None and self.branching.initial > self.group_size:
             raise UserError(
-                f"{table}.branching.initial must be at most the group's size ({self.group_size}),"
+                f"branching.initial must be at most the group's size ({self.group_size}),"
                 f" found {self.branching.initial}."
             )
 

@@ -9,7 +9,7 @@ code gave for these functions, and the scripts that made them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import torch
 from annotated_types import Gt, Lt
@@ -23,13 +23,12 @@ LARGEST_LOG_RATIO = 20.0
 # ---- advantages: how much better than its group a rollout was (rows P6, S6, D7)
 
 Normalisation = Literal["group", "batch", "none"]
-NORMALISATIONS: tuple[Normalisation, ...] = get_args(Normalisation)
 
 
 def group_advantages(
     rewards_PG: Tensor,
     scored_PG: Tensor,
-    normalise: str = "group",
+    normalise: Normalisation = "group",
     population: bool = False,
     eps: float = 1e-6,
 ) -> Tensor:
@@ -41,10 +40,6 @@ def group_advantages(
     groups are apart. "none": not divided (Dr. GRPO). `population` divides the squares by their
     number (eq. 9); the default is the sample std that verl and TRL use (number − 1).
     """
-    if normalise not in NORMALISATIONS:
-        raise ValueError(
-            f"unknown normalisation {normalise!r}: {', '.join(map(repr, NORMALISATIONS))}"
-        )
     centred_PG = _centred(rewards_PG, scored_PG)
     if normalise == "none":
         advantages_PG = centred_PG
@@ -126,7 +121,7 @@ Aggregation = Literal["token-mean", "group-token-mean", "trajectory-mean", "traj
 
 def token_weights(
     mask_NT: Tensor,
-    aggregation: str,
+    aggregation: Aggregation,
     rollouts: int,
     tokens: int,
     group_tokens_N: Tensor | None = None,
@@ -148,53 +143,41 @@ def token_weights(
     if aggregation == "token-mean":
         return mask_NT / max(1, tokens)
     if aggregation == "group-token-mean":
-        if group_tokens_N is None or groups is None:
-            raise ValueError(
-                "'group-token-mean' needs group_tokens_N (tokens of each row's group) and groups"
-                " (their number)"
-            )
+        assert group_tokens_N is not None and groups is not None
         return mask_NT / group_tokens_N.to(torch.float32).clamp(min=1)[:, None] / max(1, groups)
     if aggregation == "trajectory-mean":
         own_N = mask_NT.sum(1) if rollout_tokens_N is None else rollout_tokens_N.to(mask_NT)
         return mask_NT / own_N.clamp(min=1)[:, None] / max(1, rollouts)
-    if aggregation == "trajectory-sum":
-        return mask_NT / max(1, rollouts)
-    raise ValueError(
-        f"unknown aggregation {aggregation!r}: {', '.join(map(repr, get_args(Aggregation)))}"
-    )
+    return mask_NT / max(1, rollouts)
 
 
 # ---- distance to a reference policy (row D7) and entropy of the next token (rows S11, D9)
 
-KlEstimator = Literal["k1", "k2", "k3"]
-KL_ESTIMATORS: tuple[KlEstimator, ...] = get_args(KlEstimator)
+KlEstimator = Literal["k2", "k3"]
 CHUNK_NUMBERS = 4_000_000  # numbers of the logits that are worked on at once: 16 MB in fp32
 
 
-def kl_estimate(logprobs: Tensor, reference_logprobs: Tensor, estimator: str = "k3") -> Tensor:
+def kl_estimate(
+    logprobs: Tensor, reference_logprobs: Tensor, estimator: KlEstimator = "k3"
+) -> Tensor:
     """One-sample estimates of KL(π‖π_ref) for tokens sampled from π; same shape, in nats (Schulman
     2020, "Approximating KL divergence").
 
-    With x = log π_ref − log π: "k1" is −x (unbiased, may be negative), "k2" is x²/2 (biased, never
-    negative), "k3" is eˣ − x − 1 (unbiased, never negative, low variance: TRL's term, and verl's
-    low_var_kl up to its clamp).
+    With x = log π_ref − log π: "k2" is x²/2 (biased, never negative), "k3" is eˣ − x − 1 (unbiased,
+    never negative, low variance: TRL's term, and verl's low_var_kl up to its clamp). There is no
+    "k1", −x: as a term of the loss its gradient is zero in expectation.
 
     As a term of a loss on tokens sampled from π they pull differently. The expected gradient of k2
     is that of KL(π‖π_ref). That of k3 is the gradient of KL(π_ref‖π); multiplied by the ratio
-    π/π_old it is that of KL(π‖π_ref) again (TRL does so by default). That of k1 is zero: k1 is for
-    looking at, or for a penalty inside the reward.
+    π/π_old it is that of KL(π‖π_ref) again (TRL does so by default).
 
     verl also cuts the value of k3 at 10. That takes the gradient from the very tokens that are
     furthest off, so it is not done here. The log ratio is held within ±20, as verl does.
     """
-    if estimator == "k1":
-        return logprobs - reference_logprobs
     if estimator == "k2":
         return (logprobs - reference_logprobs).square() / 2
-    if estimator == "k3":
-        x = (reference_logprobs - logprobs).clamp(-LARGEST_LOG_RATIO, LARGEST_LOG_RATIO)
-        return torch.expm1(x) - x
-    raise ValueError(f"unknown KL estimator {estimator!r}: {', '.join(map(repr, KL_ESTIMATORS))}")
+    x = (reference_logprobs - logprobs).clamp(-LARGEST_LOG_RATIO, LARGEST_LOG_RATIO)
+    return torch.expm1(x) - x
 
 
 def token_entropy(logits_NV: Tensor) -> Tensor:
@@ -326,14 +309,9 @@ def gae(
     leads to the first token of the next turn, discounted once. δ_t = r_t + γ V(next) − V_t; A_t =
     δ_t + γ λ A(next); return = A_t + V_t. (Schulman et al. 2015; verl's
     compute_gae_advantage_return gives the same advantages, whitened, and leaves numbers on
-    observation tokens.) A reward outside the mask would be lost, so it is refused.
+    observation tokens.) A reward outside the mask is lost: put it on the last own token.
     """
     action_mask_NT = mask_NT > 0
-    if bool(rewards_NT.masked_fill(action_mask_NT, 0.0).any()):
-        raise ValueError(
-            "rewards_NT has a reward on a token outside mask_NT: put it on the last of the agent's"
-            " own tokens"
-        )
     with torch.no_grad():
         advantages_NT = torch.zeros_like(values_NT)
         advantage_N = next_value_N = torch.zeros_like(values_NT[:, 0])

@@ -111,12 +111,11 @@ class OptimizerSettings:
         """Of the matrices, where Muon takes them."""
         return self.learning_rate if self.name == "muon" else self.adamw_learning_rate
 
-    def check(self, table: str) -> None:
-        """Raises UserError for settings that do not go together; `table` is the recipe's name."""
+    def __post_init__(self) -> None:
         if self.state == "8bit" and self.name != "adamw":
             raise UserError(
-                f"{table}.state '8bit' is of AdamW alone, found {table}.name '{self.name}': take"
-                " 'adamw', or leave the state in float32."
+                f"state '8bit' is of AdamW alone, found name '{self.name}': take 'adamw', or leave"
+                " the state in float32."
             )
 
 

@@ -435,7 +435,6 @@ def _problems(recipe: Recipe) -> Iterator[str]:
     yield from _stage_problems(recipe)
     if recipe.rl is not None:
         yield from _rl_problems(recipe, *recipe.rl)
-        recipe.rl.settings.check(recipe.rl.algorithm)
 
 
 def _unknown(name: str, value: str, accepted: Iterable[str]) -> Iterator[str]:
@@ -530,7 +529,6 @@ def _stage_problems(recipe: Recipe) -> Iterator[str]:
                 f"{name}.dtype is '{settings.dtype}', but model.weights are '{weights}', which are"
                 f" multiplied as they are: leave {name}.dtype out."
             )
-        settings.optimizer.check(f"{name}.optimizer")
         if recipe.model.lora is not None and settings.optimizer.name == "muon":
             yield (
                 f"{name}.optimizer: Muon makes a whole matrix's step orthogonal, and with"

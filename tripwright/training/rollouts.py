@@ -63,10 +63,6 @@ class RolloutSettings:
         """The user's own code that it trains with, "module:name" → arguments (`own`)."""
         return {}
 
-    def check(self, table: str) -> None:
-        """Raises UserError for settings of this algorithm that do not go together; `table` is the
-        recipe's name for them."""
-
 
 def rewards_of(episodes: Sequence[Episode], reward: Reward) -> list[RewardBreakdown | None]:
     """None: our side failed (law 4)."""
