@@ -13,10 +13,9 @@ from tripwright.inference.decoder import Decoder
 from tripwright.inference.local import load_model
 from tripwright.training import stages
 from tripwright.training.batches import collate, token_logprobs
-from tripwright.training.checkpoint import CheckpointSettings
 from tripwright.training.grpo import Grpo, Kl
 from tripwright.training.ppo import PpoSettings
-from tripwright.training.recipe import Reinforcement
+from tripwright.training.recipe import CheckpointSettings, Reinforcement
 from tripwright.training.run_folder import RunFolder
 from tripwright.training.sft import FineTuning
 

@@ -17,10 +17,16 @@ pytest.importorskip("peft")
 from tripwright.inference.local import load_model
 from tripwright.inference.models import LoraSettings, adapter_parameters, is_adapter
 from tripwright.training import grpo, stages
-from tripwright.training.checkpoint import Checkpoints, CheckpointSettings
+from tripwright.training.checkpoint import Checkpoints
 from tripwright.training.optim import OptimizerSettings
 from tripwright.training.ppo import PpoSettings
-from tripwright.training.recipe import Recipe, Reinforcement, check_needs, load_recipe
+from tripwright.training.recipe import (
+    CheckpointSettings,
+    Recipe,
+    Reinforcement,
+    check_needs,
+    load_recipe,
+)
 from tripwright.training.run_folder import RunFolder
 from tripwright.training.sft import FineTuning
 

@@ -21,10 +21,10 @@ from tripwright.inference.models import device_named
 from tripwright.policies.settings import Decoding
 from tripwright.runs import episodes
 from tripwright.training import held_out, stages
-from tripwright.training.checkpoint import CheckpointSettings
 from tripwright.training.data_source import VALIDATION_WORLDS
 from tripwright.training.loop import StageClock
 from tripwright.training.recipe import (
+    CheckpointSettings,
     Recipe,
     Reinforcement,
     ValidationSettings,

@@ -12,9 +12,8 @@ from tests.files import read_lines
 from tripwright.errors import UserError
 from tripwright.inference.local import load_model
 from tripwright.training import stages
-from tripwright.training.checkpoint import CheckpointSettings
 from tripwright.training.grpo import Grpo, Kl
-from tripwright.training.recipe import Reinforcement, load_recipe
+from tripwright.training.recipe import CheckpointSettings, Reinforcement, load_recipe
 from tripwright.training.run_folder import RunFolder
 from tripwright.training.sft import FineTuning
 

@@ -1,8 +1,9 @@
 """Checkpoints of one stage: written whole or not at all, checked before they are believed (row B6).
 
     RUN/checkpoints/<stage>/step-000050/state.pt        what the next steps depend on, as tensors,
-    numbers and texts RUN/checkpoints/<stage>/step-000050/manifest.json   step, seconds, the hash of
-    state.pt, and what the state belongs to
+                                                        numbers and texts
+    RUN/checkpoints/<stage>/step-000050/manifest.json   step, seconds, the hash of state.pt, and
+                                                        what the state belongs to
 
 A checkpoint is written beside its place, forced to disk and moved there, so a kill leaves the one
 before. One that is damaged all the same (a disk that was full, a copy cut short) is told and passed
@@ -11,7 +12,6 @@ over.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import pickle
@@ -21,33 +21,16 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import torch
-from annotated_types import Ge, Gt
 
 from tripwright.errors import UserError
+from tripwright.files import json_object
+from tripwright.training.data_source import file_hash
 
 STATE, MANIFEST, PARTIAL = "state.pt", "manifest.json", ".partial"
 FORMAT = 3  # of both files; another one is refused
-
-
-@dataclass(frozen=True)
-class CheckpointSettings:
-    """A checkpoint is due after so many steps or minutes, whichever comes first (None: not by
-    that), and at Ctrl-C or SIGTERM.
-
-    None of this changes what is trained: it may be changed when a run is continued.
-    """
-
-    every_steps: Annotated[int, Ge(1)] | None = None
-    every_minutes: Annotated[float, Gt(0)] | None = 2.0
-    keep: Annotated[int, Ge(1)] = 2
-
-    def due(self, steps: int, minutes: float) -> bool:
-        """Whether to write one, so many steps and minutes after the last."""
-        by_steps = self.every_steps is not None and steps >= self.every_steps
-        return by_steps or (self.every_minutes is not None and minutes >= self.every_minutes)
 
 
 @dataclass(frozen=True)
@@ -87,20 +70,15 @@ class Checkpoints:
         partial = place.with_name(place.name + PARTIAL)
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir(parents=True)
-        with (partial / STATE).open("wb") as out:
-            torch.save(dict(state), out)
-            out.flush()
-            os.fsync(out.fileno())
+        torch.save(dict(state), partial / STATE)
         Checkpoint(partial, {}).state(mapped=True)
-        manifest = {"step": step, **facts, "sha256": _sha256(partial / STATE)}
-        with (partial / MANIFEST).open("w", encoding="utf-8") as out:
-            out.write(json.dumps(manifest, indent=2) + "\n")
-            out.flush()
-            os.fsync(out.fileno())
-        _sync_folder(partial)
+        manifest = {"step": step, **facts, "sha256": file_hash(partial / STATE)}
+        (partial / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+        for path in (partial / STATE, partial / MANIFEST, partial):
+            _force_to_disk(path)
         shutil.rmtree(place, ignore_errors=True)
         os.replace(partial, place)
-        _sync_folder(self.folder)
+        _force_to_disk(self.folder)
         for old in self._places()[self.keep :]:
             shutil.rmtree(old)
         return place
@@ -111,15 +89,15 @@ class Checkpoints:
         for partial in self.folder.glob(f"step-*{PARTIAL}"):
             shutil.rmtree(partial)
         for place in self._places():
-            try:
-                return Checkpoint(place, _sound_manifest(place))
-            except ValueError as damage:
-                print(
-                    f"'{place}' is damaged ({damage}): it is removed, and the checkpoint before it"
-                    " is used",
-                    file=sys.stderr,
-                )
-                shutil.rmtree(place)
+            manifest, state = json_object(place / MANIFEST) or {}, place / STATE
+            if state.is_file() and manifest.get("sha256") == file_hash(state):
+                return Checkpoint(place, manifest)
+            print(
+                f"'{place}' is damaged ({STATE} is not what {MANIFEST} says): it is removed, and"
+                " the checkpoint before it is used",
+                file=sys.stderr,
+            )
+            shutil.rmtree(place)
         return None
 
     def clear(self) -> None:
@@ -130,36 +108,13 @@ class Checkpoints:
 
     def _places(self) -> list[Path]:
         """Newest first."""
-        folders = [
-            place
-            for place in self.folder.glob("step-*")
-            if place.is_dir() and place.name[5:].isdigit()
-        ]
-        return sorted(folders, key=lambda place: int(place.name[5:]), reverse=True)
+        places = [place for place in self.folder.glob("step-*") if place.name[5:].isdigit()]
+        return sorted(places, key=lambda place: int(place.name[5:]), reverse=True)
 
 
-def _sound_manifest(place: Path) -> dict[str, Any]:
-    """Raises ValueError with what is wrong."""
-    try:
-        manifest = json.loads((place / MANIFEST).read_text(encoding="utf-8"))
-        digest = _sha256(place / STATE)
-    except FileNotFoundError as missing:
-        raise ValueError(f"no {Path(missing.filename).name}") from None
-    except ValueError:
-        raise ValueError(f"{MANIFEST} is not JSON") from None
-    if not isinstance(manifest, dict) or manifest.get("sha256") != digest:
-        raise ValueError(f"{STATE} is not what {MANIFEST} says")
-    return manifest
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest()
-
-
-def _sync_folder(folder: Path) -> None:
-    """Forces the names in a folder to disk."""
-    descriptor = os.open(folder, os.O_RDONLY)
+def _force_to_disk(path: Path) -> None:
+    """A file's content, or the names in a folder."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

@@ -47,7 +47,6 @@ from tripwright.runs import RECIPE, STAGES
 from tripwright.settings import NONE, hints_of, settings_of, settings_values
 from tripwright.tools.faults import Faults
 from tripwright.training.algorithms import ALGORITHMS
-from tripwright.training.checkpoint import CheckpointSettings
 from tripwright.training.grpo import GrpoSettings
 from tripwright.training.loggers import check_loggers
 from tripwright.training.nano import NanoShape
@@ -199,6 +198,24 @@ class ValidationSettings:
     at_start: bool = True
     metric: str = "final"
     keep: Literal["best", "all"] = "best"
+
+
+@dataclass(frozen=True)
+class CheckpointSettings:
+    """A checkpoint is due after so many steps or minutes, whichever comes first (None: not by
+    that), and at Ctrl-C or SIGTERM.
+
+    None of this changes what is trained: it may be changed when a run is continued.
+    """
+
+    every_steps: Count | None = None
+    every_minutes: Annotated[float, Gt(0)] | None = 2.0
+    keep: Count = 2
+
+    def due(self, steps: int, minutes: float) -> bool:
+        """Whether to write one, so many steps and minutes after the last."""
+        by_steps = self.every_steps is not None and steps >= self.every_steps
+        return by_steps or (self.every_minutes is not None and minutes >= self.every_minutes)
 
 
 @dataclass(frozen=True)
