@@ -48,8 +48,7 @@ from tripwright.evals.scoreboard import judged_by
 from tripwright.files import json_object, write_atomically
 from tripwright.inference.local import LocalPolicy, load_model
 from tripwright.inference.models import device_named, precision_named
-from tripwright.inference.sampling import Sampling
-from tripwright.policies.settings import GREEDY, Decoding
+from tripwright.policies.settings import Decoding
 from tripwright.rewards.spec import terms
 from tripwright.runs import (
     BEST,
@@ -133,17 +132,7 @@ class HeldOut:
     ) -> dict[str, Any]:
         """The score of a model. The dense reward is added to its metrics, last: a score without it
         is not finished."""
-        settings = self.recipe.evaluation
-        how = settings.decoding
-        sampling = Sampling(
-            how.temperature,
-            settings.max_concurrent_rollouts,
-            self.recipe.seed,
-            self.recipe.sampling_dtype,
-            1.0 if how.top_p is None else how.top_p,
-            how.top_k,
-        )
-        policy = LocalPolicy(model, chat, sampling)
+        policy = LocalPolicy(model, chat, self.recipe.sampling)
         score = self.play(policy, folder, identity, chat, emptied_tools, faults)
         score["metrics"][DENSE_REWARD] = mean(
             [sum(parts.values()) for parts in reward_terms(folder).values()], seed=0
@@ -253,15 +242,9 @@ def checkpoint_name(stage: str, step: int) -> str:
 
 
 def checkpoint_models(folder: Path) -> dict[int, Path]:
-    """The kept ones of a run, by their step."""
-    models = ((_step_of(model), model) for model in (folder / "model").glob(f"*{_STEP}*"))
-    return {step: model for step, model in models if step is not None}
-
-
-def _step_of(model: Path) -> int | None:
-    """None of one that is not whole."""
-    number = model.name.rpartition("-")[2]
-    return int(number) if number.isdigit() else None
+    """The kept ones of a run that are whole, by their step."""
+    models = ((m.name.rpartition("-")[2], m) for m in (folder / "model").glob(f"*{_STEP}*"))
+    return {int(step): model for step, model in models if step.isdigit()}
 
 
 def model_identity(run: RunFolder, stage: str) -> dict[str, Any]:
@@ -295,9 +278,9 @@ class Validation:
             card = json_object(folder / CARD) or {}
             if number > step or (number == 0 and card.get("policy") != start):
                 shutil.rmtree(folder)
-        for model in (self.run.folder / "model").glob(f"*{_STEP}*"):
-            if model.suffix == ".partial" or (_step_of(model) or 0) > step:
-                shutil.rmtree(model)
+        kept = {n: model for n, model in checkpoint_models(self.run.folder).items() if n <= step}
+        for model in {*(self.run.folder / "model").glob(f"*{_STEP}*")} - {*kept.values()}:
+            shutil.rmtree(model)
         self.requests.settle(
             self.run.folder / "eval" / "validation",
             f"'{self.run.folder}' was validated under other conditions",
@@ -383,36 +366,29 @@ def examine(recipe: Recipe, folder: Path, step: str | None = None) -> dict[str, 
             f"Recipe '{recipe.name}' trains on requests of its own: name those of its exam, for the"
             " same place, with evaluation.file."
         )
-    run = RunFolder(folder, recipe)
+    run, settings = RunFolder(folder, recipe), recipe.evaluation
     with run.alone():
-        return examine_models(run, stages, with_controls=step is None)
-
-
-def examine_models(run: RunFolder, models: list[str], with_controls: bool = True) -> dict[str, Any]:
-    """The figures of `examine`, of these models of the run in order; with controls the last one
-    also with emptied tools."""
-    folder, settings = run.folder / "eval", run.recipe.evaluation
-    exam = requests_of_exam(run.recipe, settings.queries)
-    generated = {"difficulty_queries": settings.difficulty_queries} if not settings.file else {}
-    exam.settle(
-        folder,
-        f"'{run.folder}' was examined under other conditions",
-        f"Put [evaluation] back, or remove '{folder}' and '{run.folder / DIFFICULTY}' to examine"
-        " anew.",
-        **generated,
-    )
-    measure_difficulty(run)
-    names = [name for model in models for name in evaluate_stage(run, exam, model)]
-    if with_controls:
-        evaluate(run, exam, models[-1], BLIND, emptied_tools=True)
-        names.append(BLIND)
-    return {
-        "rules": exam.rules,
-        "decoding": dataclasses.asdict(settings.decoding),
-        "final": rates(run, names),
-        "comparisons": compare_stages(run) if len(models) > 1 else {},
-        "report": str(write_report(run.folder)),
-    }
+        exam = requests_of_exam(recipe, settings.queries)
+        generated = {"difficulty_queries": settings.difficulty_queries} if not settings.file else {}
+        exam.settle(
+            folder / "eval",
+            f"'{folder}' was examined under other conditions",
+            f"Put [evaluation] back, or remove '{folder / 'eval'}' and '{folder / DIFFICULTY}' to"
+            " examine anew.",
+            **generated,
+        )
+        measure_difficulty(run)
+        names = [name for model in stages for name in evaluate_stage(run, exam, model)]
+        if step is None:
+            evaluate(run, exam, stages[-1], BLIND, emptied_tools=True)
+            names.append(BLIND)
+        return {
+            "rules": exam.rules,
+            "decoding": dataclasses.asdict(settings.decoding),
+            "final": rates(run, names),
+            "comparisons": compare_stages(run) if len(stages) > 1 else {},
+            "report": str(write_report(folder)),
+        }
 
 
 def checkpoint_of(folder: Path, step: str) -> str:
@@ -453,7 +429,7 @@ def measure_difficulty(run: RunFolder) -> None:
     if recipe.sft is not None and recipe.sft.expert != "expert":
         policies["teacher"] = recipe.domain.teachers[recipe.sft.expert]
     for name, policy in policies.items():
-        folder = _evaluation(run, f"difficulty/{name}")
+        folder = run.folder / "eval" / "difficulty" / name
         print(f"examining {name}", file=sys.stderr)
         score = requests.play(policy(), folder, {"kind": name})
         difficulty[name] = score["metrics"]["final"]
@@ -483,7 +459,7 @@ def evaluate(
     faults: Faults | None = None,
 ) -> dict[str, Any]:
     """The score of one stage's model on the exam, in RUN/eval/<name>."""
-    folder = _evaluation(run, name)
+    folder = run.folder / "eval" / name
     identity = model_identity(run, stage)
     if (score := json_object(folder / SCORE)) is not None:
         if score["run_card"]["policy"] != identity:  # of the cold start, before there was RL
@@ -498,10 +474,6 @@ def evaluate(
     # as in training: a model that is shown other tools is another one
     chat = ChatFormat(tokenizer, run.recipe.dialect.dialect().schemas())
     return exam.play_model(model, chat, folder, identity, emptied_tools, faults)
-
-
-def _evaluation(run: RunFolder, name: str) -> Path:
-    return run.folder / "eval" / name
 
 
 # ---- comparisons
@@ -530,10 +502,11 @@ def compare_stages(run: RunFolder) -> dict[str, dict[str, Any]]:
     """RL against the cold start, in words → the comparison; and where tools fail, if the recipe has
     faults. Also in RUN/comparison.json."""
     words = "RL against the cold start"
-    comparison = compare(_evaluation(run, BEFORE), _evaluation(run, AFTER))
+    evaluations = run.folder / "eval"
+    comparison = compare(evaluations / BEFORE, evaluations / AFTER)
     comparisons = {words: comparison}
     if run.recipe.faults is not None:
-        before, after = (_evaluation(run, f"{name}_{WITH_FAULTS}") for name in (BEFORE, AFTER))
+        before, after = (evaluations / f"{name}_{WITH_FAULTS}" for name in (BEFORE, AFTER))
         comparisons[f"{words}, tools failing"] = failing = compare(before, after)
         comparison = {**comparison, WITH_FAULTS: failing}
     write_atomically(run.folder / COMPARISON, json.dumps(comparison, indent=2))
@@ -547,22 +520,18 @@ def rates(run: RunFolder, names: list[str]) -> dict[str, Any]:
     """The pass rate of each baseline and of each of the evaluations `names`, with its interval."""
     difficulty = json_object(run.folder / DIFFICULTY) or {}
     return {name: rate for name, rate in difficulty.items() if name != "levels"} | {
-        name: (json_object(_evaluation(run, name) / SCORE) or {})["metrics"]["final"]
+        name: (json_object(run.folder / "eval" / name / SCORE) or {})["metrics"]["final"]
         for name in names
     }
 
 
 def in_words(figures: Mapping[str, Any]) -> list[str]:
     """An examination as lines to read."""
-    lines = rate_lines(figures["rules"], figures["final"], Decoding(**figures["decoding"]))
-    lines += [change(title, each) for title, each in figures["comparisons"].items()]
-    return [*lines, f"report {figures['report']}"]
-
-
-def rate_lines(rules: str, final: Mapping[str, Any], decoding: Decoding = GREEDY) -> list[str]:
+    decoding, final = Decoding(**figures["decoding"]), figures["final"]
     how = "greedy" if decoding.temperature == 0 else str(decoding)
     lines = [
-        f"final pass rate on requests never trained on ({judged_by(rules)}, {how}, 95% intervals)"
+        f"final pass rate on requests never trained on ({judged_by(figures['rules'])}, {how}, 95%"
+        " intervals)"
     ]
     width = max(map(len, final))
     for name, rate in final.items():
@@ -573,7 +542,8 @@ def rate_lines(rules: str, final: Mapping[str, Any], decoding: Decoding = GREEDY
                 f" {rate['k']}/{rate['n']}"
             )
         lines.append(f"  {name.replace('_', ' '):<{width}}  {words}")
-    return lines
+    lines += [change(title, each) for title, each in figures["comparisons"].items()]
+    return [*lines, f"report {figures['report']}"]
 
 
 def change(what: str, comparison: Mapping[str, Any]) -> str:

@@ -293,10 +293,15 @@ class Recipe:
         return tuple(stage for stage in STAGES if tables.get(stage, self.model) is not None)
 
     @property
-    def sampling_dtype(self) -> str:
-        """Of evaluations: what RL samples in, or the cold start multiplies in."""
+    def sampling(self) -> Sampling:
+        """How a model is sampled in examinations and validation: in the format that RL samples in,
+        or the cold start multiplies in."""
+        settings, how = self.evaluation, self.evaluation.decoding
         stages = [self.rl.settings if self.rl else None, self.sft, self.copy_pretraining]
-        return next((stage.dtype for stage in stages if stage is not None), AUTO)
+        dtype = next((stage.dtype for stage in stages if stage is not None), AUTO)
+        top_p = 1.0 if how.top_p is None else how.top_p
+        rows = settings.max_concurrent_rollouts
+        return Sampling(how.temperature, rows, self.seed, dtype, top_p, how.top_k)
 
     @property
     def mix(self) -> Any:
@@ -506,9 +511,9 @@ def _data_problems(recipe: Recipe) -> Iterator[str]:
 
 
 def _held_out_problems(recipe: Recipe) -> Iterator[str]:
-    how, validation = recipe.evaluation.decoding, recipe.validation
+    validation = recipe.validation
     try:
-        Sampling(how.temperature, top_p=1.0 if how.top_p is None else how.top_p, top_k=how.top_k)
+        _ = recipe.sampling
     except UserError as error:
         yield f"evaluation.decoding: {error}"
     if (rules := recipe.evaluation.rules) is not None:

@@ -41,7 +41,7 @@ from tripwright.tools.remote import RemoteToolBox
 from tripwright.training.algorithms import ALGORITHMS
 from tripwright.training.data_source import COLD_START, MAKING, RL, trips_of
 from tripwright.training.fit import check_memory
-from tripwright.training.held_out import AFTER, Validation, examine_models, in_words
+from tripwright.training.held_out import AFTER, Validation, examine, in_words
 from tripwright.training.nano import make_tokenizer, new_model
 from tripwright.training.own import try_out
 from tripwright.training.recipe import Recipe, check_needs, check_positions, load_recipe
@@ -331,10 +331,10 @@ def quickstart(
         }
         write_atomically(run.folder / CARD, json.dumps(card, indent=2))
         take_stages(run)
-        figures = examine_models(run, ["sft", "rl"])
-        score = json_object(run.folder / "eval" / AFTER / SCORE) or {}
-        comparison = json_object(run.folder / COMPARISON)
-        whole = json.dumps({**score, "comparison": comparison}, indent=2) + "\n"
-        write_atomically(run.folder / SCORE, whole)
-        write_report(run.folder)
+    figures = examine(run.recipe, run.folder)
+    score = json_object(run.folder / "eval" / AFTER / SCORE) or {}
+    comparison = json_object(run.folder / COMPARISON)
+    whole = json.dumps({**score, "comparison": comparison}, indent=2) + "\n"
+    write_atomically(run.folder / SCORE, whole)
+    write_report(run.folder)
     return in_words(figures)
