@@ -16,24 +16,29 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date as Date
+from functools import partial
 from itertools import combinations
-from typing import Any, Literal, NamedTuple, Protocol, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from tripwright.domains.deeptravel.request import TravelRequest, Wish
+from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
 from tripwright.domains.deeptravel.tools.answers import (
     FlightOffer,
     HotelOffer,
     Money,
     PointOfInterest,
-    ProviderAnswer,
+    Record,
     RouteLeg,
     TrainOffer,
     values_of,
 )
+from tripwright.domains.deeptravel.tools.live_tools import AnswerSource, answer_of
+from tripwright.errors import UserError
+from tripwright.tools.answer import ToolError
 
 Offer = FlightOffer | TrainOffer
 Shape = Literal["one_way", "one_way_stay", "round_trip"]
-SHAPES: tuple[Shape, ...] = ("one_way", "one_way_stay", "round_trip")
+SHAPES: tuple[Shape, ...] = get_args(Shape)
 WISHES: tuple[Wish, ...] = get_args(Wish)
 # of a way: the earliest departure, the latest arrival
 OF_WAY_THERE: tuple[Wish, Wish] = ("depart_after", "arrive_by")
@@ -41,6 +46,7 @@ OF_WAY_BACK: tuple[Wish, Wish] = ("return_after", "return_by")
 OF_STAY: tuple[Wish, ...] = ("nightly_budget", "hotel", "hotel_near")
 MOST_WISHES = 4  # of one request
 NEAR_KM = 3.0  # by the shortest way that the route planner knows
+MOST_FAULTS = 5  # in a row, each after the sandbox's own attempts: then a service counts as down
 
 
 class Combination(NamedTuple):
@@ -50,13 +56,13 @@ class Combination(NamedTuple):
     wishes: tuple[Wish, ...]
 
 
-def enumerate_combinations(most_wishes: int = MOST_WISHES) -> list[Combination]:
-    """Every shape with every set of up to so many wishes that make sense with it; a hotel by name
-    needs no place to be near."""
+def enumerate_combinations() -> list[Combination]:
+    """Every shape with every set of up to MOST_WISHES wishes that make sense with it; a hotel by
+    name needs no place to be near."""
     return [
         Combination(shape, wishes)
         for shape in SHAPES
-        for count in range(most_wishes + 1)
+        for count in range(MOST_WISHES + 1)
         for wishes in combinations(WISHES, count)
         if _sensible(shape, frozenset(wishes))
     ]
@@ -188,6 +194,15 @@ def total_of(
     return Money(round(amount, 2), stay_price.currency)
 
 
+def is_within(request: TravelRequest, total: Money | None) -> bool:
+    """Whether a trip that costs so much keeps to the total budget."""
+    return request.total_budget is None or (
+        total is not None
+        and total.currency == request.currency
+        and total.amount <= request.total_budget
+    )
+
+
 def days_later(offer: Offer) -> int:
     """By the calendar, from the departure to the arrival."""
     departs, arrives = (Date.fromisoformat(at[:10]) for at in (offer.departs_at, offer.arrives_at))
@@ -206,12 +221,6 @@ def request_key(request: TravelRequest) -> tuple[object, ...]:
 
 
 # ---- proof
-
-
-class Asker(Protocol):
-    """What answers the six tools: a world's provider, or live services (`LiveAsker`)."""
-
-    def ask(self, tool: str, arguments: Mapping[str, Any]) -> ProviderAnswer: ...
 
 
 @dataclass(frozen=True)
@@ -254,28 +263,55 @@ class AnswerRow:
         return Witness(part, self.tool, self.arguments, self.number, said)
 
 
-class TripSurvey:
-    """What the tools say about a trip. Answers are remembered: drawing and proving ask the same.
-    `transfers` 1: trains with a change, too. `by_name`: a hotel that is asked for is searched by
-    its name."""
+class NotAnswered(Exception):
+    """A service did not answer now."""
 
-    def __init__(self, asker: Asker, transfers: int = 0, by_name: bool = False):
-        self._asker, self._transfers, self._by_name = asker, transfers, by_name
+
+class TripSurvey:
+    """What the tools of a source say about a trip. Answers are remembered: drawing and proving ask
+    the same. `transfers` 1: trains with a change, too. `by_name`: a hotel that is asked for is
+    searched by its name.
+
+    A tool that nobody answers, a refusal and a search that is not recorded find nothing. What is
+    found is data, as an agent will be shown it: no name can close a tag."""
+
+    def __init__(self, source: AnswerSource, transfers: int = 0, by_name: bool = False):
+        self._source, self._transfers, self._by_name = source, transfers, by_name
         self._known: dict[tuple[object, ...], list[AnswerRow]] = {}
+        self._faults = 0  # in a row
         self.asked = 0  # calls that were answered by the tools, not from memory
 
     def rows(self, tool: str, **arguments: Any) -> list[AnswerRow]:
+        """Raises NotAnswered, and UserError after MOST_FAULTS of these in a row."""
         key = (tool, *arguments.items())
         if key not in self._known:
             if len(self._known) > 20_000:
                 self._known.clear()
-            answer = self._asker.ask(tool, arguments)
+            records = self._records(tool, arguments)
             self.asked += 1
             self._known[key] = [
                 AnswerRow(tool, arguments, number, record)
-                for number, record in enumerate(answer.records, start=1)
+                for number, record in enumerate(records, start=1)
             ]
         return self._known[key]
+
+    def _records(self, tool: str, arguments: Mapping[str, Any]) -> tuple[Record, ...]:
+        if tool not in self._source.tools:
+            return ()
+        try:
+            records = answer_of(self._source, tool, arguments, tool).records
+        except ToolError:
+            records = ()
+        except ProviderFault as fault:
+            self._faults += 1
+            if self._faults >= MOST_FAULTS:
+                raise UserError(
+                    f"{tool} was not answered {MOST_FAULTS} times in a row, the last time because:"
+                    f" {fault} With --store, the same command goes on from what was answered."
+                ) from None
+            raise NotAnswered(f"{tool} was not answered") from None
+        self._faults = 0
+        return records
 
     def every_way(self, request: TravelRequest, back: bool = False) -> list[AnswerRow]:
         """Flights, then trains."""
@@ -325,44 +361,38 @@ class _Unmet(Exception):
     """What stands in the way of a proof: a wish, or a part."""
 
 
-def prove(request: TravelRequest, survey: TripSurvey) -> Proof | Wish | str:
+def prove(request: TravelRequest, survey: TripSurvey) -> Proof | str:
     """The proof, or what stands in the way: a wish that nothing meets, or a part for which there is
     nothing at all."""
-    try:
-        return _proved(request, survey)
-    except _Unmet as unmet:
-        return str(unmet)
-
-
-def _proved(request: TravelRequest, survey: TripSurvey) -> Proof:
     choices: dict[str, tuple[int, int]] = {}
-    there = survey.ways(request)
-    outbound = _cheapest(there, lambda offer: unmet_way(request, offer), "outbound", choices)
-    rows, rides, stay = [("outbound", outbound)], [outbound.record], None
-    if request.return_date is not None:
-        ways = survey.ways(request, back=True)
-        back = [row for row in ways if follows(outbound.record, row.record)]
-        ride = _cheapest(back, lambda offer: unmet_way(request, offer, True), "return", choices)
-        rows.append(("return", ride))
-        rides.append(ride.record)
-    if nights_of(request):
-        rooms = [row for row in survey.stays(request) if holds(row.record, request)]
-        room = _cheapest(rooms, lambda hotel: survey.unmet_stay(request, hotel), "stay", choices)
-        stay = room.record
-        rows.append(("stay", room))
-        if way := survey.near(request, stay):
-            rows.append(("near", way))
-    start = stay.name if stay else arrival_of(outbound.record)
-    for place in request.visit:
-        way = survey.shortest(start, place, request.destination)
-        if way is None:
-            raise _Unmet("visit")
-        rows.append(("visit", way))
+    try:
+        unmet = partial(unmet_way, request)
+        outbound = _cheapest(survey.ways(request), unmet, "outbound", choices)
+        rows, rides, stay = [("outbound", outbound)], [outbound.record], None
+        if request.return_date is not None:
+            ways = survey.ways(request, back=True)
+            back = [row for row in ways if follows(outbound.record, row.record)]
+            ride = _cheapest(back, partial(unmet, back=True), "return", choices)
+            rows.append(("return", ride))
+            rides.append(ride.record)
+        if nights_of(request):
+            rooms = [row for row in survey.stays(request) if holds(row.record, request)]
+            room = _cheapest(rooms, partial(survey.unmet_stay, request), "stay", choices)
+            stay = room.record
+            rows.append(("stay", room))
+            if way := survey.near(request, stay):
+                rows.append(("near", way))
+        start = stay.name if stay else arrival_of(outbound.record)
+        for place in request.visit:
+            way = survey.shortest(start, place, request.destination)
+            if way is None:
+                return "visit"
+            rows.append(("visit", way))
+    except _Unmet as why:
+        return str(why)
     total = total_of(request, rides, stay)
-    if request.total_budget is not None and (
-        total is None or total.currency != request.currency or total.amount > request.total_budget
-    ):
-        raise _Unmet("total_budget")
+    if not is_within(request, total):
+        return "total_budget"
     witnesses = tuple(row.witness(part) for part, row in rows)
     return Proof(witnesses, total.amount if total is not None else None, choices)
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from datetime import date as Date
 from datetime import timedelta
 from functools import partial
+from itertools import product
 from typing import Any, Literal, NamedTuple, get_args
 
 from tripwright.domains.deeptravel.request import Level, TravelRequest, Wish
@@ -26,6 +27,7 @@ from tripwright.domains.deeptravel.requests import intents
 from tripwright.domains.deeptravel.requests.intents import (
     AnswerRow,
     Combination,
+    NotAnswered,
     Offer,
     Proof,
     Shape,
@@ -35,18 +37,12 @@ from tripwright.domains.deeptravel.requests.intents import (
     prove,
 )
 from tripwright.domains.deeptravel.requests.words import UnreadableRequest, word_request
-from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
 from tripwright.domains.deeptravel.sandbox.sandbox import checked_day
-from tripwright.domains.deeptravel.tools.answers import (
-    FlightOffer,
-    HotelOffer,
-    Provenance,
-    ProviderAnswer,
-)
-from tripwright.domains.deeptravel.tools.live_tools import AnswerSource, answer_of
+from tripwright.domains.deeptravel.tools.answers import FlightOffer, HotelOffer
 from tripwright.domains.deeptravel.worlds.worlds import SIGHT
 from tripwright.errors import UserError
-from tripwright.tools.answer import ToolError
+from tripwright.world.fill import minutes_of_clock
+from tripwright.world.geography import clock
 
 Constraints = Literal["with", "without", "mixed"]
 LEVELS: tuple[Level, ...] = get_args(Level)
@@ -130,7 +126,7 @@ def make_requests(
     order = _Order(constraints, seed, possible, plain_share, quota)
     most_left = max(1, int(MOST_LEFT * count))
     requests: list[ProvenRequest] = []
-    tally, keys, texts = RequestTally(), set(excluded), set[str]()
+    tally, known = RequestTally(), set[object](excluded)  # trips and texts
     for number in range(count):
         kind = order.kind()
         for attempt in range(MOST_DRAWS):
@@ -138,62 +134,39 @@ def make_requests(
             if attempt % DRAWS_OF_ONE == 0:
                 combination = order.next(kind)
             try:
-                draft = draw(rng, places, survey, combination)
-                if not quota[level := level_of(*draft)]:
+                request, proof = draw(rng, places, survey, combination)
+                if not quota[level := level_of(request, proof)]:
                     raise RejectedDraft(f"enough {level} ones")
-                habits = left_to(draft.request, survey) if draft.request.constrained else ()
+                habits = left_to(request, survey) if request.constrained else ()
                 met_often = any(tally.left[habit] >= most_left for habit in habits)
                 if attempt < CHOOSY_DRAWS and met_often:
                     raise RejectedDraft("is met by a habit")
-                proven = _finished(rng, draft, f"{constraints}-{seed}-{number}", level, keys, texts)
-            except RejectedDraft as reason:
+                key = intents.request_key(request)
+                if key in known or (text := word_request(rng, request)) in known:
+                    raise RejectedDraft("repeats an earlier one")
+            except UnreadableRequest:  # words that would be read otherwise than they are meant
+                tally.rejected["cannot be worded"] += 1
+            except (RejectedDraft, NotAnswered) as reason:
                 tally.rejected[str(reason)] += 1
-                report(tally)
-                continue
-            quota[level] -= 1
-            keys.add(intents.request_key(proven.request))
-            texts.add(proven.request.query)
-            requests.append(proven)
-            tally.levels[level] += 1
-            tally.intents.update((combination.shape, *combination.wishes))
-            tally.left.update(habits)
-            break
+            else:
+                break
+            report(tally)
         else:
-            raise _too_few(number, count, quota)
+            missing = ", ".join(f"{number} {level}" for level, number in quota.items() if number)
+            raise UserError(
+                f"The tools' answers give {number} such requests, asked were {count}; still"
+                f" missing: {missing}. Ask for fewer, for other --levels, or name a larger world"
+                " (of live services: more cities or days)."
+            )
+        named = {"id": f"{constraints}-{seed}-{number}", "level": level, "query": text}
+        requests.append(ProvenRequest(request.model_copy(update=named), proof))
+        known.update((key, text))
+        quota[level] -= 1
+        tally.levels[level] += 1
+        tally.intents.update((combination.shape, *combination.wishes))
+        tally.left.update(habits)
         report(tally)
     return requests, tally
-
-
-def _too_few(made: int, count: int, quota: Mapping[Level, int]) -> UserError:
-    missing = ", ".join(f"{number} {level}" for level, number in quota.items() if number)
-    return UserError(
-        f"The tools' answers give {made} such requests, asked were {count}; still missing:"
-        f" {missing}. Ask for fewer, for other --levels, or name a larger world (of live services:"
-        " more cities or days)."
-    )
-
-
-def _finished(
-    rng: random.Random,
-    draft: ProvenRequest,
-    name: str,
-    level: Level,
-    keys: set[tuple[object, ...]],
-    texts: set[str],
-) -> ProvenRequest:
-    """With level, words and id. What has no words that are read as they are meant is drawn
-    anew."""
-    if intents.request_key(draft.request) in keys:
-        raise RejectedDraft("repeats an earlier one")
-    try:
-        text = word_request(rng, draft.request)
-    except UnreadableRequest:
-        raise RejectedDraft("cannot be worded") from None
-    if text in texts:
-        raise RejectedDraft("repeats an earlier one")
-    return ProvenRequest(
-        draft.request.model_copy(update={"id": name, "level": level, "query": text}), draft.proof
-    )
 
 
 class _Order:
@@ -360,12 +333,12 @@ def _clocks(
         latest = _minutes(way.record.departs_at) - rng.choice(SLACK_MINUTES)
         if latest < EARLIEST_WISH:
             raise RejectedDraft("it leaves too early for a wish")
-        clocks[after] = _clock(latest // 30 * 30)
+        clocks[after] = clock(latest // 30 * 30)
     if by in wishes:
         earliest = -(-(_minutes(way.record.arrives_at) + rng.choice(SLACK_MINUTES)) // 30) * 30
         if earliest > LAST_HALF_HOUR:
             raise RejectedDraft("it arrives too late for a wish")
-        clocks[by] = _clock(earliest)
+        clocks[by] = clock(earliest)
     return clocks
 
 
@@ -437,52 +410,14 @@ def _above(rng: random.Random, price: float, step: int) -> float:
 
 
 def _minutes(moment: str) -> int:
-    return int(moment[11:13]) * 60 + int(moment[14:16])
-
-
-def _clock(minutes: int) -> str:
-    return f"{minutes // 60:02d}:{minutes % 60:02d}"
+    return minutes_of_clock(moment[11:16])
 
 
 # ---- live services
 
 WAYS = ("flight_search", "train_search")
 STAYS, PLACES, ROUTES = "hotel_search", "poi_search", "route_planning"
-MOST_FAULTS = 5  # in a row, each after the sandbox's own attempts: then a service counts as down
-MOST_DAYS = 366
-_NOTHING = ProviderAnswer((), Provenance("nobody", "", ""))
-
-
-class LiveAsker:
-    """For a `TripSurvey`: live services, through the sandbox, which keeps their limits and, with a
-    store, every answer. The same command goes on where it was, and the requests can be replayed
-    against the very answers that prove them. What a service does not answer now costs a draw and
-    proves nothing; a tool that nobody answers, a refusal and a search that is not recorded find
-    nothing. What is found is data, as an agent will be shown it: no name can close a tag.
-    """
-
-    def __init__(self, source: AnswerSource):
-        self._source, self._faults = source, 0
-
-    def ask(self, tool: str, arguments: Mapping[str, Any]) -> ProviderAnswer:
-        """Raises Rejected where a service did not answer, and UserError after MOST_FAULTS of these
-        in a row."""
-        if tool not in self._source.tools:
-            return _NOTHING
-        try:
-            answer = answer_of(self._source, tool, arguments, tool)
-        except ToolError:
-            answer = _NOTHING
-        except ProviderFault as fault:
-            self._faults += 1
-            if self._faults >= MOST_FAULTS:
-                raise UserError(
-                    f"{tool} was not answered {MOST_FAULTS} times in a row, the last time because:"
-                    f" {fault} With --store, the same command goes on from what was answered."
-                ) from None
-            raise RejectedDraft(f"{tool} was not answered") from None
-        self._faults = 0
-        return answer
+MOST_DAYS = 366  # of one range
 
 
 def possible_with(tools: frozenset[str]) -> Callable[[Combination], bool]:
@@ -509,9 +444,7 @@ def named_places(cities: str, days: str) -> RequestScope:
             f"Requests go from one city to another: found {', '.join(names) or 'none'} in --cities,"
             " expected at least two."
         )
-    dates = sorted({day for part in days.split(",") if part.strip() for day in _days(part)})
-    if not 0 < len(dates) <= MOST_DAYS:
-        raise UserError(f"--days '{days}' names {len(dates)} days, expected 1 to {MOST_DAYS}.")
+    dates = sorted({day for part in days.split(",") for day in _days(part)})
     return RequestScope(tuple(names), tuple(dates))
 
 
@@ -558,9 +491,13 @@ IN_TIME = "cheapest in time"
 def left_to(request: TravelRequest, survey: TripSurvey) -> frozenset[tuple[str, str]]:
     """The habits, one for ways and one for stays, whose rows would meet the request."""
     names = (*OF_WAYS, IN_TIME)
-    journeys = {name: ways for name in names if (ways := _ways(name, request, survey))}
+    journeys = {name: ways for name in names if (ways := _journey(name, request, survey))}
     stays: dict[str, HotelOffer | None] = dict.fromkeys(OF_STAYS)
     if journeys and intents.nights_of(request):
+        # who arrives later has no bed for the first night
+        journeys = {
+            name: ways for name, ways in journeys.items() if not intents.days_later(ways[0])
+        }
         hotels = [row.record for row in survey.stays(request)]
         taken = {name: min(hotels, key=value) for name, value in OF_STAYS.items() if hotels}
         stays = {
@@ -568,39 +505,24 @@ def left_to(request: TravelRequest, survey: TripSurvey) -> frozenset[tuple[str, 
             for name, hotel in taken.items()
             if intents.holds(hotel, request) and not survey.unmet_stay(request, hotel)
         }
-        # later there is no bed for the first night
-        journeys = {
-            name: ways for name, ways in journeys.items() if not intents.days_later(ways[0])
-        }
     return frozenset(
         (way, stay)
-        for way, ways in journeys.items()
-        for stay, hotel in stays.items()
-        if _affordable(request, ways, hotel)
+        for (way, ways), (stay, hotel) in product(journeys.items(), stays.items())
+        if intents.is_within(request, intents.total_of(request, ways, hotel))
     )
 
 
-def _ways(name: str, request: TravelRequest, survey: TripSurvey) -> list[Offer] | None:
-    """A journey there and, where one is asked for, back; None where they do not meet the
-    request."""
-    there = _taken(name, request, survey, back=False)
-    if there is None or request.return_date is None:
-        return None if there is None else [there]
-    back = _taken(name, request, survey, back=True)
-    return [there, back] if back is not None and intents.follows(there, back) else None
-
-
-def _taken(name: str, request: TravelRequest, survey: TripSurvey, back: bool) -> Offer | None:
-    """What the habit takes, if that is what was asked for."""
-    offers: list[Offer] = [row.record for row in survey.every_way(request, back)]
-    unmet = partial(intents.unmet_way, request, back=back)
-    if name == IN_TIME:
-        offers = [offer for offer in offers if not set(unmet(offer)) - {"transport"}]
-    offer = min(offers, key=OF_WAYS.get(name, price_of), default=None)
-    return None if offer is None or unmet(offer) else offer
-
-
-def _affordable(request: TravelRequest, ways: list[Offer], hotel: HotelOffer | None) -> bool:
-    total = intents.total_of(request, ways, hotel)
-    budget = request.total_budget
-    return budget is None or (total is not None and total.amount <= budget)
+def _journey(name: str, request: TravelRequest, survey: TripSurvey) -> list[Offer] | None:
+    """What the habit takes there and, where it is asked for, back; None where that does not meet
+    the request."""
+    journey: list[Offer] = []
+    for back in (False, True) if request.return_date is not None else (False,):
+        offers: list[Offer] = [row.record for row in survey.every_way(request, back)]
+        unmet = partial(intents.unmet_way, request, back=back)
+        if name == IN_TIME:
+            offers = [offer for offer in offers if not set(unmet(offer)) - {"transport"}]
+        offer = min(offers, key=OF_WAYS.get(name, price_of), default=None)
+        if offer is None or unmet(offer):
+            return None
+        journey.append(offer)
+    return journey if len(journey) == 1 or intents.follows(*journey) else None

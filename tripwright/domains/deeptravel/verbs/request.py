@@ -28,7 +28,6 @@ from tripwright.domains.deeptravel.requests.intents import (
 from tripwright.domains.deeptravel.requests.make import (
     LEVELS,
     Constraints,
-    LiveAsker,
     RequestScope,
     RequestTally,
     make_requests,
@@ -102,7 +101,7 @@ def make(  # long: most of it is help
     line, scope = StatusLine(log_seconds=5), _scope(settings, place)
     with live_source(place) as source:
         closed = source.closed if source.ask is source.closed else None
-        survey = TripSurvey(closed or LiveAsker(source.ask))
+        survey = TripSurvey(source.ask)
 
         def report(tally: RequestTally) -> None:
             line.show(_progress(tally, settings.count, line.seconds, survey.asked))
