@@ -14,7 +14,6 @@ import json
 import random
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,25 +28,17 @@ YES = frozenset(("x", "yes", "y", "1", "true", "ok"))
 NO = frozenset(("", "no", "n", "0", "false", "-"))
 
 
-def read_requests(path: str | Path) -> list[TravelRequest]:
-    """All of them. Raises UserError, also where there are none, where one has no id, or where two
-    have the same."""
-    requests: list[TravelRequest] = []
-    lines: dict[str, int] = {}
-    for number, request in Requests(TravelRequest, MADE_BY).read(Path(path)):
-        if not request.id:
+def read_requests(path: Path) -> list[TravelRequest]:
+    """At least one, each with an id of its own. Raises UserError."""
+    requests: dict[str, TravelRequest] = {}
+    for number, request in Requests(TravelRequest, MADE_BY).listed(path):
+        if not request.id or request.id in requests:
             raise UserError(
-                f"{path}:{number}: a request without an id. Expected a file made by '{MADE_BY}'."
+                f"{path}:{number}: found the id '{request.id}'. Expected one that no line before"
+                f" has, as '{MADE_BY}' gives."
             )
-        if request.id in lines:
-            raise UserError(
-                f"{path}:{number}: the id '{request.id}' is that of line {lines[request.id]} too."
-            )
-        lines[request.id] = number
-        requests.append(request)
-    if not requests:
-        raise UserError(f"No requests in '{path}'. Expected a JSONL file, as made by '{MADE_BY}'.")
-    return requests
+        requests[request.id] = request
+    return list(requests.values())
 
 
 def write_requests(path: Path, requests: Iterable[TravelRequest]) -> None:
@@ -71,52 +62,46 @@ def write_review(requests: Sequence[TravelRequest]) -> str:
     rows = []
     for request in requests:
         intents = request.record()
-        for name in ("id", "query", "level"):
-            intents.pop(name, None)
-        meant = "; ".join(f"{name}: {_shown(value)}" for name, value in intents.items())
-        rows.append(("", request.id, request.level or "", request.query, meant))
+        id, query, level = (intents.pop(name, "") for name in ("id", "query", "level"))
+        shown = (
+            f"{name}: {' and '.join(value) if isinstance(value, list) else value}"
+            for name, value in intents.items()
+        )
+        rows.append(("", id, level, query, "; ".join(shown)))
     return csv_text(COLUMNS, rows)
-
-
-def _shown(value: Any) -> str:
-    return " and ".join(value) if isinstance(value, list) else str(value)
 
 
 def accepted(requests: Sequence[TravelRequest], path: Path) -> list[TravelRequest]:
     """The ticked requests, in their own order. Raises UserError for what is no review of these
     requests, with the line; words that were edited are refused, since nobody has proved what they
     ask for."""
-    by_id = {request.id: request for request in requests}
-    ticked: dict[str, bool] = {}
+    waiting = {request.id: request for request in requests}
+    ticked: set[str] = set()
     for line, row in csv_rows(path):
         if absent := [name for name in COLUMNS[:4] if name not in row]:
             raise UserError(f"{path}:1: no column '{absent[0]}' among {', '.join(COLUMNS)}.")
-        name = row["id"].strip()
-        if name not in by_id:
-            raise UserError(f"{path}:{line}: '{name[:60]}' is the id of no request in the file.")
-        if name in ticked:
-            raise UserError(f"{path}:{line}: '{name}' was reviewed before.")
-        if row["request"].split() != by_id[name].query.split():
+        name, tick = row["id"].strip(), row["accept"].strip().casefold()
+        request = waiting.pop(name, None)
+        if request is None:
+            raise UserError(
+                f"{path}:{line}: '{name[:60]}' is no id in the file, or was reviewed before."
+            )
+        if row["request"].split() != request.query.split():
             raise UserError(f"{path}:{line}: the words of '{name}' are not those in the file.")
-        ticked[name] = _ticked(path, line, row["accept"])
-    if not any(ticked.values()):
+        if tick not in YES | NO:
+            raise UserError(
+                f"{path}:{line}: '{tick[:20]}' is neither a tick (x, yes) nor none (empty, no)."
+            )
+        if tick in YES:
+            ticked.add(name)
+    if not ticked:
         raise UserError(f"No request is ticked in '{path}', a file made by 'request review'.")
-    return [request for request in requests if ticked.get(request.id)]
-
-
-def _ticked(path: Path, line: int, cell: str) -> bool:
-    word = cell.strip().casefold()
-    if word not in YES | NO:
-        raise UserError(
-            f"{path}:{line}: '{cell[:20]}' is neither a tick (x, yes) nor none (empty, no)."
-        )
-    return word in YES
+    return [request for request in requests if request.id in ticked]
 
 
 # ---- difficulty: one minus the share of k attempts that passed
 
 EASY, HARD = 0.25, 0.75  # up to which difficulty a request is easy; from which on it is hard
-OTHER_SHARE = 0.1  # of a stage's requests that are of the other kind
 
 
 class AttemptCount(NamedTuple):
@@ -132,17 +117,6 @@ class AttemptCount(NamedTuple):
         return (
             "easy" if self.difficulty <= EASY else "hard" if self.difficulty >= HARD else "medium"
         )
-
-
-@dataclass(frozen=True)
-class Stages:
-    """`sft`: what the cold start learns from, mostly easy; `rl`: what reinforcement learning goes
-    on with, mostly hard. No request is in both. `left` were not tried often enough, and keep the
-    level that they had."""
-
-    sft: list[TravelRequest]
-    rl: list[TravelRequest]
-    left: list[TravelRequest]
 
 
 def read_attempts(paths: Iterable[Path]) -> dict[str, AttemptCount]:
@@ -182,13 +156,11 @@ def measured(
 
 
 def staged(
-    requests: Sequence[TravelRequest],
-    rates: dict[str, AttemptCount],
-    other_share: float = OTHER_SHARE,
-    seed: int = 0,
-) -> Stages:
-    """Easy requests for the cold start, the others for RL, and in each a small share of the other
-    kind. Levels are those measured.
+    requests: Sequence[TravelRequest], rates: dict[str, AttemptCount], share: float, seed: int = 0
+) -> tuple[list[TravelRequest], list[TravelRequest]]:
+    """Of the measured requests, with the levels measured: what the cold start learns from, mostly
+    easy, and what RL goes on with, mostly hard; in each about this `share` is of the other kind. No
+    request is in both.
 
     A request that was never passed goes to RL too: the replay of failed groups (row D7) is made for
     it.
@@ -201,16 +173,15 @@ def staged(
     ]
     easy = [each.id for each in levelled if each.level == "easy"]
     hard = [each.id for each in levelled if each.level != "easy"]
-    to_sft = rng.sample(hard, _share(len(easy), len(hard), other_share))
-    to_rl = rng.sample(easy, _share(len(hard), len(easy), other_share))
+
+    def moved(others: list[str], own: list[str]) -> list[str]:
+        """No more than half of the others."""
+        count = round(len(own) * share / (1 - share))
+        return rng.sample(others, min(count, len(others) // 2))
+
+    to_sft, to_rl = moved(hard, easy), moved(easy, hard)
     sft = {*easy, *to_sft} - set(to_rl)
-    return Stages(
+    return (
         [each for each in levelled if each.id in sft],
         [each for each in levelled if each.id not in sft],
-        [each for each in requests if each.id not in rates],
     )
-
-
-def _share(own: int, others: int, share: float) -> int:
-    """How many of the `others` make up about this share beside `own`; no more than half of them."""
-    return min(round(own * share / (1 - share)), others // 2)

@@ -206,22 +206,23 @@ def difficulty(settings: DifficultyFlags, as_json: Json = False) -> None:
     tried = request_file.measured(
         requests, request_file.read_attempts(settings.runs), settings.least
     )
-    stages = request_file.staged(requests, tried, settings.share, settings.seed)
+    sft, rl = request_file.staged(requests, tried, settings.share, settings.seed)
     settings.out.mkdir(parents=True, exist_ok=True)
     measured = (
         {"id": name, "difficulty": one.difficulty, "attempts": one.attempts, "passed": one.passed}
         for name, one in tried.items()
     )
     write_atomically(files["difficulty"], lines_of(measured))
-    write_requests(files["sft"], stages.sft)
-    write_requests(files["rl"], stages.rl)
+    write_requests(files["sft"], sft)
+    write_requests(files["rl"], rl)
     levels = Counter(one.level for one in tried.values())
     counts: dict[str, Any] = {
         "requests": len(requests),
         "measured": len(tried),
         "levels": {level: levels[level] for level in LEVELS if levels[level]},
     }
-    counts |= {"sft": len(stages.sft), "rl": len(stages.rl), "not_measured": len(stages.left)}
+    left = len(requests) - len(tried)
+    counts |= {"sft": len(sft), "rl": len(rl), "not_measured": left}
     if as_json:
         typer.echo(json.dumps({**counts, "out": str(settings.out)}))
     else:
