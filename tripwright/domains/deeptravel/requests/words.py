@@ -53,19 +53,6 @@ NAME = rf"(?:\"[^\"]+\"|{_BARE}?)"
 _NOT_IN_CITIES = r"(?!(?:to|from|on|one|leaving|departing|for|until)\b)"
 CITY = rf"(?:{_CAPITAL}[\w'’.&/-]*(?: {_NOT_IN_CITIES}[\w'’.&/-]+)*?)"
 
-SLOTS = {
-    "org": CITY,
-    "dest": CITY,
-    "depart": DAY,
-    "back": DAY,
-    "nights": NIGHTS,
-    "n": NUMBER,
-    "t": CLOCK,
-    "usd": USD,
-    "hotel": NAME,
-    "place": NAME,
-    "place2": NAME,
-}
 _ALONE = speaker(1)
 _VOICE = {slot: f"(?:{word}|{_ALONE[slot]})" for slot, word in TOGETHER.items()}
 _VOICE |= {capitalised(slot): f"(?i:{found})" for slot, found in _VOICE.items()}
@@ -85,7 +72,7 @@ def pattern(phrase: str) -> str:
     slots."""
     parts = re.split(r"\{(\w+)\}", phrase)
     parts[::2] = map(re.escape, parts[::2])
-    parts[1::2] = [_VOICE.get(slot) or f"(?P<{slot}>{SLOTS[slot]})" for slot in parts[1::2]]
+    parts[1::2] = [_VOICE.get(slot) or f"(?P<{slot}>{SLOTS[slot][0]})" for slot in parts[1::2]]
     return "".join(parts)
 
 
@@ -163,6 +150,17 @@ def money_read(text: str) -> tuple[float, str]:
 def name_said(name: str) -> str:
     """In quotation marks where the words alone would not say where it ends."""
     return name if re.fullmatch(_BARE, name) else f'"{name}"'
+
+
+SLOTS: dict[str, tuple[str, Callable[[str], Any]]] = {  # what may stand there, how it is read
+    **dict.fromkeys(("org", "dest"), (CITY, str)),
+    **dict.fromkeys(("depart", "back"), (DAY, day_read)),
+    "nights": (NIGHTS, lambda words: number_read(words.split()[0])),
+    "n": (NUMBER, number_read),
+    "t": (CLOCK, clock_read),
+    "usd": (USD, money_read),
+    **dict.fromkeys(("hotel", "place", "place2"), (NAME, lambda words: words.strip('"'))),
+}
 
 
 # ---- writing
@@ -294,15 +292,6 @@ _OF_ROUTE = {  # slot → field
     "back": "return_date",
     "nights": "nights",
 }
-_READ: dict[str, Callable[[str], Any]] = {
-    **dict.fromkeys(("org", "dest"), str),
-    **dict.fromkeys(("depart", "back"), day_read),
-    "nights": lambda words: number_read(words.split()[0]),
-    "n": number_read,
-    "t": clock_read,
-    "usd": money_read,
-    **dict.fromkeys(("hotel", "place", "place2"), lambda words: words.strip('"')),
-}
 
 
 def read_request(text: str) -> TravelRequest:
@@ -317,7 +306,7 @@ def heard_request(text: str) -> tuple[TravelRequest, list[Span]]:
     said = {slot: words for slot, words in match.groupdict().items() if words}
     heard = [Span(*match.span(slot), _OF_ROUTE[slot]) for slot in said]
     try:
-        fields = {_OF_ROUTE[slot]: _READ[slot](words) for slot, words in said.items()}
+        fields = {_OF_ROUTE[slot]: SLOTS[slot][1](words) for slot, words in said.items()}
         if is_back and "back" not in said:
             fields["return_date"] = days_after(fields["depart_date"], fields["nights"])
         for kind in _phrases():
@@ -363,7 +352,8 @@ def _wish(kind: str, matches: Sequence[re.Match[str]], fields: Mapping[str, Any]
     """The field that this kind of wish sets."""
     field = _field(kind)
     values = {
-        tuple(_READ[slot](words) for slot, words in match.groupdict().items()) for match in matches
+        tuple(SLOTS[slot][1](words) for slot, words in match.groupdict().items())
+        for match in matches
     }
     if len(values) > 1 or field in fields:
         raise UnreadableRequest(f"the words say more than one {field.replace('_', ' ')}")
