@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date as Date
 from datetime import timedelta
@@ -75,9 +75,10 @@ class RequestTally:
     rejected: Counter[str] = field(default_factory=Counter)
     intents: Counter[str] = field(default_factory=Counter)
 
-    @property
-    def made(self) -> int:
-        return self.levels.total()
+    def add(self, level: Level, stated: Combination, habits: Iterable[tuple[str, str]]) -> None:
+        self.levels[level] += 1
+        self.intents.update((stated.shape, *stated.wishes))
+        self.left.update(habits)
 
 
 def level_of(request: TravelRequest, proof: Proof) -> Level:
@@ -152,21 +153,23 @@ def make_requests(
                 break
             report(tally)
         else:
-            missing = ", ".join(f"{number} {level}" for level, number in quota.items() if number)
-            raise UserError(
-                f"The tools' answers give {number} such requests, asked were {count}; still"
-                f" missing: {missing}. Ask for fewer, for other --levels, or name a larger world"
-                " (of live services: more cities or days)."
-            )
+            raise _too_few(number, count, quota)
         named = {"id": f"{constraints}-{seed}-{number}", "level": level, "query": text}
         requests.append(ProvenRequest(request.model_copy(update=named), proof))
         known.update((key, text))
         quota[level] -= 1
-        tally.levels[level] += 1
-        tally.intents.update((combination.shape, *combination.wishes))
-        tally.left.update(habits)
+        tally.add(level, combination, habits)
         report(tally)
     return requests, tally
+
+
+def _too_few(made: int, count: int, quota: Mapping[Level, int]) -> UserError:
+    missing = ", ".join(f"{number} {level}" for level, number in quota.items() if number)
+    return UserError(
+        f"The tools' answers give {made} such requests, asked were {count}; still missing:"
+        f" {missing}. Ask for fewer, for other --levels, or name a larger world (of live services:"
+        " more cities or days)."
+    )
 
 
 class _Order:

@@ -144,7 +144,8 @@ def make(  # long: most of it is help
 
 def _progress(tally: RequestTally, total: int, seconds: float, calls: int) -> str:
     often = ", ".join(f"{reason} {number}" for reason, number in tally.rejected.most_common(2))
-    done = f"{tally.made}/{total} requests, {tally.made / max(seconds, 1e-9):.1f} a second"
+    made = tally.levels.total()
+    done = f"{made}/{total} requests, {made / max(seconds, 1e-9):.1f} a second"
     return f"{done}, {calls} calls of tools, {tally.rejected.total()} rejected ({often})"
 
 
