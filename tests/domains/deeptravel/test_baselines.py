@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tripwright.domains import dialect_named
-from tripwright.domains.deeptravel.baselines import HABIT_OF, ErrandRows
+from tripwright.domains.deeptravel.baselines import HABIT_OF, errand_rows
 from tripwright.domains.deeptravel.cards import Cards, read_cards
 from tripwright.domains.deeptravel.expert import ErrandExpert
 from tripwright.domains.deeptravel.request import TravelRequest
@@ -60,7 +60,7 @@ def passes(
 @pytest.mark.parametrize("pick", PICKS)
 def test_the_answer_is_in_the_format_and_within_the_turns(pick, dialect, requests, provider):
     for request in requests[:12]:
-        episode = played(ErrandRows(pick), request, provider, dialect)
+        episode = played(errand_rows(pick), request, provider, dialect)
         transcript = episode.transcript
         assert format_problem(transcript, "cards") is None
         assert transcript.turns <= dialect_named(dialect).max_turns
@@ -75,7 +75,7 @@ def answered(episode: Episode) -> Cards:
 def test_the_cheapest_is_the_cheapest_that_was_shown(requests, provider):
     for request in requests[:12]:
         first, cheapest = (
-            answered(played(ErrandRows(pick), request, provider, "deeptravel_cards")).outbound[0]
+            answered(played(errand_rows(pick), request, provider, "deeptravel_cards")).outbound[0]
             for pick in ("errand-first-row", "errand-cheapest")
         )
         assert cheapest.price.amount <= first.price.amount
@@ -86,7 +86,7 @@ def test_habits_meet_few_requests_and_the_expert_nearly_all(dialect, requests, p
     wishing = [request for request in requests if request.constrained]
     assert passes(ErrandExpert(), wishing, provider, dialect) >= 0.95 * len(wishing)
     for pick in PICKS:
-        assert passes(ErrandRows(pick), wishing, provider, dialect) <= 0.15 * len(wishing), pick
+        assert passes(errand_rows(pick), wishing, provider, dialect) <= 0.15 * len(wishing), pick
 
 
 def test_what_is_played_is_what_the_rows_promise(requests, provider):
@@ -95,7 +95,7 @@ def test_what_is_played_is_what_the_rows_promise(requests, provider):
     for request in requests[:20]:
         habits = left_to(request, survey)
         for pick, habit in HABIT_OF.items():
-            met = passes(ErrandRows(pick), [request], provider, "deeptravel_cards")
+            met = passes(errand_rows(pick), [request], provider, "deeptravel_cards")
             # no habit looks up how near a hotel is
             assert not met or habit in habits, (pick, request.query)
             if not request.hotel_near and not request.visit:
@@ -107,5 +107,5 @@ def test_what_has_no_wish_is_met_by_any_row(provider):
     places = RequestScope(tuple(provider.world.cities), provider.world.dates)
     plain, _ = make_requests(TripSurvey(provider), places, 8, constraints="without", seed=11)
     asked = [proven.request for proven in plain]
-    first = ErrandRows("errand-first-row")
+    first = errand_rows("errand-first-row")
     assert passes(first, asked, provider, "deeptravel_cards") >= 6

@@ -145,7 +145,7 @@ def test_the_work_shown_ends_at_the_row_that_is_taken(provider, requests, dialec
                 continue  # where the place lies
             walks += 1
             number = transcript.calls.index(call) + 1
-            shown = read_answer(call, number, "USD").rows
+            shown = read_answer(call, number, "USD")
             steps = ("A " + rest.partition(". ")[0]).split("; ")
             assert [step.split()[0] for step in steps] == [letters(row.row) for row in shown]
             for step, row in zip(steps, shown, strict=True):
@@ -309,9 +309,7 @@ def test_an_answer_that_was_cut_ends_with_its_last_whole_row(provider, requests)
         answer = LiveToolBox(provider, face_named(name)).call(tool, said)
 
         def read(shown: str, answer: ToolAnswer = answer, tool: str = tool) -> tuple[SeenRow, ...]:
-            return read_answer(
-                ToolCall(tool, said, answer.text, rows=answer.rows(shown)), 4, "USD"
-            ).rows
+            return read_answer(ToolCall(tool, said, answer.text, rows=answer.rows(shown)), 4, "USD")
 
         rows = read(answer.text)
         assert [row.row for row in rows] == list(range(1, len(rows) + 1))
@@ -339,7 +337,7 @@ FLIGHT = {"number": "T 1", "departs_at": "2026-06-26T06:54", "arrives_at": "2026
 )
 def test_what_is_no_flight_is_no_row(rows):
     said = {"depart_city_name": "A", "arrival_city_name": "B", "depart_date": "2026-06-26"}
-    assert read_answer(ToolCall("flight_search", said, "…", rows=rows), 1, "USD").rows == ()
+    assert read_answer(ToolCall("flight_search", said, "…", rows=rows), 1, "USD") == ()
 
 
 def test_compact_rows_are_completed_from_the_call():
@@ -347,7 +345,7 @@ def test_compact_rows_are_completed_from_the_call():
     fields = ("number", "departs_at", "arrives_at", "price")
     values = (("T 1", "23:10", "01:05", 90), ("T 2", "06:00", "07:00", None))
     call = ToolCall("flight_search", said, "…", rows=Rows("FlightOffer", fields, values, total=2))
-    late, free = (row.record for row in read_answer(call, 1, "CNY").rows)
+    late, free = (row.record for row in read_answer(call, 1, "CNY"))
     assert late.depart_city == "A"
     assert (late.departs_at, late.arrives_at) == ("2026-06-26T23:10", "2026-06-27T01:05")
     assert late.price == Money(90.0, "CNY") and free.price is None

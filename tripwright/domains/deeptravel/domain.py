@@ -9,7 +9,7 @@ from typing import Annotated
 
 from annotated_types import Ge
 
-from tripwright.domains.deeptravel.baselines import HABIT_OF, ErrandRows
+from tripwright.domains.deeptravel.baselines import HABIT_OF, errand_rows
 from tripwright.domains.deeptravel.cards import page_of
 from tripwright.domains.deeptravel.desk import CHECKS, DESK, provider_at
 from tripwright.domains.deeptravel.dialects import DIALECTS
@@ -141,7 +141,7 @@ DOMAIN = Domain(
     players={
         "errand-expert": Player(ErrandExpert, keeps=_verified),
         **{
-            name: Player(partial(ErrandRows, name), baseline=_BASELINES.get(name))
+            name: Player(partial(errand_rows, name), baseline=_BASELINES.get(name))
             for name in HABIT_OF
         },
     },

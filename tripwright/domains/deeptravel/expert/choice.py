@@ -69,7 +69,7 @@ def choose(
         if also == missed and row.name != first.name and odd(row) == odd(first)
     ]
     rivals = [row for row, also in verdicts if isinstance(row.record, HotelOffer) or not also]
-    cheapest = math.isfinite(_price(first)) and all(_price(first) <= _price(row) for row in rivals)
+    cheapest = math.isfinite(first.cost) and all(first.cost <= row.cost for row in rivals)
     return Choice((first, *others[:1]), missed, cheapest, odd(first))
 
 
@@ -81,7 +81,7 @@ def choose_way(
     if after is not None:
         offers = [row for row in offers if intents.follows(after, row.record)]
     unmet = partial(intents.unmet_way, request, back=back)
-    return choose(offers, unmet, lambda row: is_odd(row.record))
+    return choose(offers, unmet, lambda row: intents.is_odd(row.record))
 
 
 def choose_stay(
@@ -101,57 +101,15 @@ def choose_stay(
         lambda record: intents.unmet_stay(request, record, km_away(record)),
         lambda row: row not in fitting,
     )
-    price = _price(choice.rows[0]) if choice.rows else 0.0
-    return replace(choice, cheapest=choice.cheapest and all(price <= _price(row) for row in offers))
-
-
-def within_budget(
-    request: TravelRequest, ways: Sequence[Choice], stay: Choice
-) -> tuple[list[Choice], Choice]:
-    """Without those second choices that, taken together, would go beyond the total budget."""
-    rest = request.total_budget
-    total = total_of(request, ways, stay)
-    if rest is None or total is None:
-        return list(ways), stay
-    rest -= total
-    choices = []
-    people = [(way, request.party_size) for way in ways]
-    for choice, times in (*people, (stay, intents.rooms_of(request))):
-        if len(choice.rows) > 1:
-            more = times * (_price(choice.rows[1]) - _price(choice.rows[0]))
-            if more > max(rest, 0):
-                choice = replace(choice, rows=choice.rows[:1])
-            else:
-                rest -= max(more, 0)
-        choices.append(choice)
-    return choices[:-1], choices[-1]
-
-
-def total_of(request: TravelRequest, ways: Iterable[Choice], stay: Choice) -> float | None:
-    """Of the first choices; None where a part has none or a price is not known."""
-    firsts = [way.first for way in ways]
-    if any(first is None for first in firsts):
-        return None
-    rides = [first.record for first in firsts if first]
-    total = intents.total_of(request, rides, stay.first.record if stay.first else None)
-    return total.amount if total is not None else None
+    cheapest = choice.cheapest and all(choice.rows[0].cost <= row.cost for row in offers)
+    return replace(choice, cheapest=cheapest)
 
 
 def _rank(row: SeenRow) -> tuple[float, float, str]:
     """The cheapest first; of equal prices the shorter journey, the better rated hotel."""
     record = row.record
     also = -(record.rating or 0) if isinstance(record, HotelOffer) else record.minutes
-    return _price(row), also, getattr(record, "departs_at", "")
-
-
-def _price(row: SeenRow) -> float:
-    return math.inf if row.record.price is None else row.record.price.amount
-
-
-def is_odd(offer: FlightOffer | TrainOffer) -> bool:
-    """Who arrives on another day misses a night that was planned for; a clock that has gone back on
-    the way is confusing."""
-    return offer.arrives_at[:10] != offer.departs_at[:10] or offer.arrives_at <= offer.departs_at
+    return row.cost, also, getattr(record, "departs_at", "")
 
 
 @dataclass(frozen=True)
@@ -167,27 +125,24 @@ class SeenRow:
         """Of an offer."""
         return str(self.record.name if isinstance(self.record, HotelOffer) else self.record.number)
 
-
-@dataclass(frozen=True)
-class SeenAnswer:
-    """`note` is what the tool said instead of rows: that there are none, or what was wrong."""
-
-    rows: tuple[SeenRow, ...]
-    note: str = ""
+    @property
+    def cost(self) -> float:
+        """Of an offer; infinite where nobody says it."""
+        return intents.price_of(self.record)
 
 
-def read_answer(call: ToolCall, number: int, currency: str) -> SeenAnswer:
-    """`number` counts calls from 1. `currency` is that of amounts which are shown without one. What
-    has no time that can be read is no row."""
+def read_answer(call: ToolCall, number: int, currency: str) -> tuple[SeenRow, ...]:
+    """The rows that a call showed. `number` counts calls from 1. `currency` is that of amounts
+    which are shown without one. What has no time that can be read is no row."""
     if call.rows is None:
-        return SeenAnswer(())
+        return ()
     rows = []
     for row, values in enumerate(call.rows.records(), start=call.rows.first):
         known = {name: value for name, value in values.items() if value is not None and value != ""}
         record = _record(known, call, currency)
         if record is not None:
             rows.append(SeenRow(number, row, record))
-    return SeenAnswer(tuple(rows), call.rows.note)
+    return tuple(rows)
 
 
 def _record(values: dict[str, Any], call: ToolCall, currency: str) -> Record | None:
@@ -239,14 +194,14 @@ def by_promise(
     def rank(row: SeenRow) -> tuple[float, float]:
         km = _straight_km(row.record, place)
         is_near = km is None or km * WAY_PER_STRAIGHT <= intents.NEAR_KM
-        return (0.0 if is_near else km or 0.0), _price(row)
+        return (0.0 if is_near else km or 0.0), row.cost
 
     return sorted(meeting or fitting, key=rank)
 
 
-def shortest(answer: SeenAnswer | None) -> SeenRow | None:
+def shortest(rows: Iterable[SeenRow]) -> SeenRow | None:
     """The shortest way; of equally long ones the fastest."""
-    ways = [row for row in answer.rows if isinstance(row.record, RouteLeg)] if answer else []
+    ways = [row for row in rows if isinstance(row.record, RouteLeg)]
     return min(ways, key=lambda row: (row.record.distance_km, row.record.minutes), default=None)
 
 
@@ -265,7 +220,7 @@ class Findings:
 
     request: TravelRequest
     there: Choice = Choice()
-    back: Choice | None = None
+    back: Choice = Choice()
     stay: Choice = Choice()
     near: dict[str, SeenRow] = field(default_factory=dict)
     visits: dict[str, SeenRow] = field(default_factory=dict)
@@ -282,3 +237,28 @@ class Findings:
         """From the place it is to be near; None where nobody has looked."""
         way = self.near.get(hotel.name)
         return way.record.distance_km if way else None
+
+    def add_up(self) -> None:
+        """Finds the total, and drops those second choices that, taken together, would go beyond the
+        budget for it."""
+        request = self.request
+        rides = [self.there.first, *([self.back.first] if request.return_date else [])]
+        stay = self.stay.first
+        known = [ride.record for ride in rides if ride is not None]
+        total = intents.total_of(request, known, stay.record if stay else None)
+        if total is None or len(known) < len(rides):
+            return
+        if stay is not None or not intents.nights_of(request):
+            self.total = total.amount
+        if request.total_budget is None:
+            return
+        rest, people = request.total_budget - total.amount, request.party_size
+        rooms = intents.rooms_of(request)
+        for part, times in (("there", people), ("back", people), ("stay", rooms)):
+            choice: Choice = getattr(self, part)
+            if len(choice.rows) > 1:
+                more = times * (choice.rows[1].cost - choice.rows[0].cost)
+                if more > max(rest, 0):
+                    setattr(self, part, replace(choice, rows=choice.rows[:1]))
+                else:
+                    rest -= max(more, 0)

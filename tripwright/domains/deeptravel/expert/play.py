@@ -9,7 +9,8 @@ address.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from tripwright.agent.turn import write_call
@@ -17,15 +18,12 @@ from tripwright.domains.deeptravel.cards import CARDS, MOST_RECOMMENDATIONS, Car
 from tripwright.domains.deeptravel.expert.choice import (
     Choice,
     Findings,
-    SeenAnswer,
     SeenRow,
     by_promise,
     choose_stay,
     choose_way,
     read_answer,
     shortest,
-    total_of,
-    within_budget,
 )
 from tripwright.domains.deeptravel.expert.thoughts import (
     Thoughts,
@@ -52,29 +50,21 @@ class Over(Exception):
     """The session has ended: nothing more can be said."""
 
 
-def checked_request(session: Session, policy: str) -> TravelRequest:
-    """What the session asks. Raises UserError where that is no traveller's request, or the tools'
-    answers cannot be read."""
+def play_errand(
+    name: str, play: Callable[[Session, TravelRequest], Play], session: Session
+) -> None:
+    """Raises UserError where the session asks for no traveller's request, or the tools' answers
+    cannot be read."""
     request = session.task.request
     if not isinstance(request, TravelRequest):
         raise UserError(
-            f"Policy '{policy}' plays travellers' requests, found a {type(request).__name__}. For"
+            f"Policy '{name}' plays travellers' requests, found a {type(request).__name__}. For"
             " others there is 'expert'."
         )
-    if session.tools.face.name not in FACES:
-        raise UserError(
-            f"Policy '{policy}' reads the faces {' and '.join(FACES)}, found"
-            f" '{session.tools.face.name}'."
-        )
-    return request
-
-
-def play_errand(session: Session) -> None:
-    request = checked_request(session, "errand-expert")
-    try:
-        Play(session, request).run()
-    except Over:
-        return
+    if (face := session.tools.face.name) not in FACES:
+        raise UserError(f"Policy '{name}' reads the faces {' and '.join(FACES)}, found '{face}'.")
+    with suppress(Over):
+        play(session, request).run()
 
 
 class Play:
@@ -89,23 +79,19 @@ class Play:
         self.thoughts = Thoughts(request, self.brief, session.dialect.shows_work)
         self.findings = Findings(request)
         self.nights = intents.nights_of(request)
-        self._answers: dict[str, SeenAnswer] = {}
+        self._answers: dict[str, tuple[SeenRow, ...]] = {}
 
     def run(self) -> None:
         if self.brief:
             self.thoughts.worked(asked_line(self.request))
-        ways = [self._ways(back=False)]
+        self.findings.there = self._way_of(back=False)
         if self.request.return_date:
-            ways.append(self._ways(back=True))
+            self.findings.back = self._way_of(back=True)
         if self.nights:
             self._stay()
         self._visit()
-        findings = self.findings
-        if findings.stay.rows or not self.nights:
-            findings.total = total_of(self.request, ways, findings.stay)
-        ways, findings.stay = within_budget(self.request, ways, findings.stay)
-        findings.there, findings.back = ways[0], ways[1] if len(ways) > 1 else None
-        self.answer(self.thoughts.before_answer(findings))
+        self.findings.add_up()
+        self.answer(self.thoughts.before_answer(self.findings))
 
     def answer(self, thoughts: str = "") -> None:
         cards = cards_of(self.findings, self.brief)
@@ -132,33 +118,29 @@ class Play:
         back = 1 if request.return_date else 0
         return {"there": back + stay + visits, "back": stay + visits, "stay": visits}[after]
 
-    def _ask(self, tool: str, **arguments: Any) -> SeenAnswer | None:
-        """None where no call is left for it, or nothing came back. Raises Over."""
+    def _ask(self, tool: str, **arguments: Any) -> tuple[SeenRow, ...]:
+        """No row where no call is left for it, or nothing came back. Raises Over."""
         key = json.dumps([tool, arguments])
         if key in self._answers:
             return self._answers[key]
         for _ in range(self.most_tries):
             if self.left < 1:
-                return None
+                return ()
             thoughts = self.thoughts.before_call(tool, arguments)
             self.session.say(thoughts + write_call(tool, arguments))
-            transcript = self.session.transcript
+            calls = self.session.transcript.calls
             if self.session.done:
                 raise Over
-            if not unanswered(transcript.calls[-1].fault):
+            if not unanswered(calls[-1].fault):
                 break
-        answer = read_answer(transcript.calls[-1], len(transcript.calls), self.request.currency)
-        self._answers[key] = answer
-        self.thoughts.saw(answer)
+        rows = read_answer(calls[-1], len(calls), self.request.currency)
+        self._answers[key] = rows
+        self.thoughts.saw(rows, calls[-1].rows.note if calls[-1].rows else "")
         if self.brief:
-            self.thoughts.worked(f"{len(transcript.calls)}.")
-        return answer
+            self.thoughts.worked(f"{len(calls)}.")
+        return rows
 
-    def _rows(self, tool: str, **arguments: Any) -> list[SeenRow]:
-        answer = self._ask(tool, **arguments)
-        return list(answer.rows) if answer else []
-
-    def _look_up(self, query: str) -> SeenAnswer | None:
+    def _look_up(self, query: str) -> tuple[SeenRow, ...]:
         return self._ask("poi_search", query=query, city_name=self.request.destination)
 
     def _way(self, origin: str, destination: str) -> SeenRow | None:
@@ -168,38 +150,32 @@ class Play:
 
     # ---- there and back
 
-    def _ways(self, back: bool) -> Choice:
+    def _way_of(self, back: bool) -> Choice:
         request = self.request
         arguments = intents.way_asked(request, back)
         later = self._needed("back" if back else "there")
-        rows: list[SeenRow] = []
+        rows: tuple[SeenRow, ...] = ()
         choice = Choice()
         for mode in self._modes(back):
             compare = not self.brief or request.total_budget is not None
             if choice.meets and not (compare and self.left > later + self._unsure(back)):
                 break
-            may_ask = self.left > later or not rows
-            if may_ask and (answer := self._ask(f"{mode}_search", **arguments)):
-                rows += answer.rows
-                choice = self._choose_way(rows, answer, back)
+            if self.left > (later if rows else 0):
+                found = self._ask(f"{mode}_search", **arguments)
+                rows += found
+                choice = self._choose_way(rows, found, back)
         if not choice.meets and request.transport != "flight" and self.left > later:
             changing = self._ask("train_search", **arguments, is_transfer=1)
-            if changing is not None:
-                choice = self._choose_way([*rows, *changing.rows], changing, back)
-        if back:
-            self.findings.back = choice
-        else:
-            self.findings.there = choice
+            choice = self._choose_way((*rows, *changing), changing, back)
         return choice
 
-    def _choose_way(self, rows: list[SeenRow], answer: SeenAnswer, back: bool) -> Choice:
-        """Of all rows so far; the work is shown along those of the last answer."""
-        first = self.findings.there.first if back else None
-        after = first.record if first else None
+    def _choose_way(self, rows: Sequence[SeenRow], found: Sequence[SeenRow], back: bool) -> Choice:
+        """Of all rows so far; the work is shown along those of the last search."""
+        there = self.findings.there.first if back else None
+        after = there.record if there else None
         choice = choose_way(self.request, rows, back, after)
         self.thoughts.chose(choice)
-        walk = way_walk(self.request, answer.rows, choice, back, after)
-        self.thoughts.worked(walk)
+        self.thoughts.worked(way_walk(self.request, found, choice, back, after))
         return choice
 
     def _unsure(self, back: bool) -> int:
@@ -223,9 +199,9 @@ class Play:
         request, later = self.request, self._needed("stay")
         arguments = intents.stay_asked(request)
         by_name = {"hotel_name": request.hotel} if request.hotel else {}
-        rows = self._rows("hotel_search", **arguments, **by_name)
+        rows = self._ask("hotel_search", **arguments, **by_name)
         if not rows and by_name and self.left > later:
-            rows = self._rows("hotel_search", **arguments)
+            rows = self._ask("hotel_search", **arguments)
         if request.hotel_near and rows:
             self._look_near(rows, later)
         choice = self.findings.stay = choose_stay(request, rows, self.findings.km_away)
@@ -234,14 +210,14 @@ class Play:
             if rows:
                 self.thoughts.worked(stay_walk(request, rows, choice))
 
-    def _look_near(self, rows: list[SeenRow], later: int) -> None:
+    def _look_near(self, rows: Sequence[SeenRow], later: int) -> None:
         """Ways from hotels to the place, the most promising first, until one is near."""
         request, place = self.request, str(self.request.hotel_near)
         at = None
         if not self.brief and request.visit:
             at = self._placed((place, *request.visit), self._look_up(SIGHTS)).get(place)
         if at is None and not self.brief and self.left > later + 1:
-            at = self._place(place)
+            at = self._placed((place,), self._look_up(place)).get(place)
         for number, row in enumerate(by_promise(request, rows, at)):
             if self.left <= later:
                 break
@@ -254,15 +230,10 @@ class Play:
                 if not intents.unmet_stay(request, row.record, way.record.distance_km):
                     break
 
-    def _place(self, name: str) -> PointOfInterest | None:
-        """Where it lies and its address."""
-        return self._placed((name,), self._look_up(name)).get(name)
-
-    def _placed(
-        self, names: Sequence[str], answer: SeenAnswer | None
-    ) -> dict[str, PointOfInterest]:
+    def _placed(self, names: Sequence[str], rows: Sequence[SeenRow]) -> dict[str, PointOfInterest]:
+        """Where they lie and their addresses."""
         places, asked = {}, {name.casefold(): name for name in reversed(names)}
-        for row in answer.rows if answer else ():
+        for row in rows:
             if isinstance(row.record, PointOfInterest):
                 name = asked.get(row.record.name.casefold())
                 if name is not None:
@@ -283,7 +254,7 @@ class Play:
         for number, place in enumerate(request.visit):
             ways_to_come = len(request.visit) - number
             if place not in self.findings.places and self.left > ways_to_come:
-                self._place(place)
+                self._placed((place,), self._look_up(place))
             if start and (way := self._way(start, place)):
                 self.findings.visits[place] = way
                 self.thoughts.worked(way_step(way))
@@ -298,8 +269,8 @@ class Play:
         way = self.findings.there.first.record
         if place := intents.arrival_of(way):
             return place
-        answer = self._look_up("airport" if isinstance(way, FlightOffer) else "train station")
-        return str(answer.rows[0].record.name) if answer and answer.rows else ""
+        rows = self._look_up("airport" if isinstance(way, FlightOffer) else "train station")
+        return str(rows[0].record.name) if rows else ""
 
 
 # ---- the answer
@@ -311,25 +282,27 @@ def cards_of(findings: Findings, brief: bool) -> Cards:
     """`brief`: what a compact face shows, one recommendation in each part, and no alternatives."""
     request = findings.request
     most = 1 if brief else MOST_RECOMMENDATIONS
-    back = findings.back.rows if findings.back else ()
     visits = [place for place in request.visit if place in findings.visits]
-    parts = {
-        "outbound": [_ride_card(findings, row, "there", brief) for row in findings.there.rows],
-        "stay": [_stay_card(findings, row, brief) for row in findings.stay.rows],
-        "return": [_ride_card(findings, row, "back", brief) for row in back],
-    }
-    parts = {name: cards[:most] for name, cards in parts.items()}
-    parts["visits"] = [_visit_card(place, findings, brief) for place in visits]
     total = None
     if findings.total is not None and not brief:
         total = {"amount": findings.total, "currency": request.currency}
-    risks = list(_risks(findings))
+    there, stays, back = (
+        choice.rows[:most] for choice in (findings.there, findings.stay, findings.back)
+    )
     return Cards.model_validate(
-        {"party": request.party_size, **parts, "total": total, "risks": risks}
+        {
+            "party": request.party_size,
+            "outbound": [_ride_card(findings, row, False, brief) for row in there],
+            "stay": [_stay_card(findings, row, brief) for row in stays],
+            "return": [_ride_card(findings, row, True, brief) for row in back],
+            "visits": [_visit_card(place, findings, brief) for place in visits],
+            "total": total,
+            "risks": list(_risks(findings)),
+        }
     )
 
 
-def _ride_card(findings: Findings, row: SeenRow, way: str, brief: bool) -> Fields:
+def _ride_card(findings: Findings, row: SeenRow, back: bool, brief: bool) -> Fields:
     offer = row.record
     flies, full = isinstance(offer, FlightOffer), dict[str, Any]()
     if not brief:
@@ -339,7 +312,7 @@ def _ride_card(findings: Findings, row: SeenRow, way: str, brief: bool) -> Field
             "depart_place": (offer.depart_airport if flies else offer.depart_station) or None,
             "arrive_place": intents.arrival_of(offer) or None,
             "minutes": offer.minutes or None,
-            "reasons": list(_why_ride(findings, row, way)),
+            "reasons": list(_why_ride(findings, row, back)),
         }
     return {
         "kind": "flight" if flies else "train",
@@ -399,16 +372,15 @@ def _price(row: SeenRow, per: str, brief: bool) -> Fields | None:
     return {"amount": price.amount, "currency": None if brief else price.currency, "per": per}
 
 
-def _why_ride(findings: Findings, row: SeenRow, way: str) -> Iterator[Fields]:
-    request, offer, back = findings.request, row.record, way == "back"
-    choice = findings.back if back else findings.there
+def _why_ride(findings: Findings, row: SeenRow, back: bool) -> Iterator[Fields]:
+    request, offer = findings.request, row.record
     after, by = intents.limits_of(request, back)
     missed = intents.unmet_way(request, offer, back)
     if by and not {"arrive_by", "return_by"} & set(missed):
         yield {"term": "arrives_by", "time": offer.arrives_at[11:16], "limit": by}
     if after and not {"depart_after", "return_after"} & set(missed):
         yield {"term": "departs_after", "time": offer.departs_at[11:16], "limit": after}
-    yield from _cheapest(choice or Choice(), row)
+    yield from _cheapest(findings.back if back else findings.there, row)
 
 
 def _why_stay(findings: Findings, row: SeenRow, brief: bool) -> Iterator[Fields]:
@@ -436,15 +408,15 @@ def _cheapest(choice: Choice, row: SeenRow) -> Iterator[Fields]:
 
 def _risks(findings: Findings) -> Iterator[Fields]:
     request = findings.request
-    named = (
-        ("outbound", findings.there),
-        ("return", findings.back),
-        ("stay", findings.stay if intents.nights_of(request) else None),
-    )
-    for part, choice in named:
-        if choice is not None and not choice.rows:
+    choices = {"outbound": findings.there}
+    if request.return_date:
+        choices["return"] = findings.back
+    if intents.nights_of(request):
+        choices["stay"] = findings.stay
+    for part, choice in choices.items():
+        if not choice.rows:
             yield {"term": "not_found", "part": part}
-    unmet = [wish for _, choice in named if choice is not None for wish in choice.unmet]
+    unmet = [wish for choice in choices.values() for wish in choice.unmet]
     if findings.over_budget:
         unmet.append("total_budget")
     if any(place not in findings.visits for place in request.visit):

@@ -31,9 +31,7 @@ from tripwright.domains.deeptravel.cards import amount
 from tripwright.domains.deeptravel.expert.choice import (
     Choice,
     Findings,
-    SeenAnswer,
     SeenRow,
-    is_odd,
 )
 from tripwright.domains.deeptravel.request import TravelRequest, Wish
 from tripwright.domains.deeptravel.requests import intents
@@ -56,16 +54,15 @@ class Thoughts:
         self._saw, self._begun = "", False
         self._work = ""  # since the last call
 
-    def saw(self, answer: SeenAnswer) -> None:
-        """What is thought of an answer, until a choice is made from it."""
-        if not answer.rows:
-            note = " ".join(answer.note.split())[:200]
+    def saw(self, rows: Sequence[SeenRow], note: str) -> None:
+        """What is thought of an answer, until a choice is made from it. `note` is what the tool
+        said instead of rows."""
+        if not rows:
+            note = " ".join(note.split())[:200]
             self._saw = f"Nothing was found: {note}" if note else "Nothing was found."
-        elif isinstance(answer.rows[0].record, RouteLeg):
-            way = min(
-                (row.record for row in answer.rows if isinstance(row.record, RouteLeg)),
-                key=lambda leg: leg.minutes,
-            )
+        elif isinstance(rows[0].record, RouteLeg):
+            ways = [row.record for row in rows if isinstance(row.record, RouteLeg)]
+            way = min(ways, key=lambda leg: leg.minutes)
             self._saw = (
                 f"The fastest way from {way.origin} to {way.destination} is {way.mode},"
                 f" {amount(way.minutes)} min."
@@ -115,7 +112,7 @@ class Thoughts:
         if self._silent:
             return self._worked_out()
         choices = (findings.there, findings.back, findings.stay)
-        all_met = all(choice.meets for choice in choices if choice is not None and choice.rows)
+        all_met = all(choice.meets for choice in choices if choice.rows)
         rest = (
             "Everything asked for is met."
             if all_met and not findings.over_budget
@@ -232,7 +229,7 @@ def way_walk(
         said = [departs, earliest] if earliest else []
         if earliest and departs < earliest:
             return said, "early"
-        if is_odd(offer):
+        if intents.is_odd(offer):
             return [*said, arrives], "another day"
         if latest:
             said += [arrives, latest]

@@ -209,6 +209,12 @@ def days_later(offer: Offer) -> int:
     return (arrives - departs).days
 
 
+def is_odd(offer: Offer) -> bool:
+    """Whoever arrives on another day misses a night that was planned for; a clock that has gone
+    back on the way cannot be told from that where only clocks are shown."""
+    return offer.arrives_at[:10] != offer.departs_at[:10] or offer.arrives_at <= offer.departs_at
+
+
 def follows(outbound: Offer, back: Offer) -> bool:
     return outbound.arrives_at <= back.departs_at
 
@@ -321,14 +327,11 @@ class TripSurvey:
         )
 
     def ways(self, request: TravelRequest, back: bool = False) -> list[AnswerRow]:
-        """Journeys that arrive on the day they leave, and later by the clock. Whoever arrives on
-        the next day would miss the night that was asked for; a clock that goes back on the way
-        cannot be told from that where only clocks are shown."""
+        """Journeys on the day asked for that arrive on it."""
         return [
             row
             for row in self.every_way(request, back)
-            if row.arguments["depart_date"] == row.record.arrives_at[:10]
-            and row.record.departs_at < row.record.arrives_at
+            if row.arguments["depart_date"] == row.record.departs_at[:10] and not is_odd(row.record)
         ]
 
     def stays(self, request: TravelRequest) -> list[AnswerRow]:
