@@ -1,9 +1,10 @@
 """What the report reads from transcripts: steps, mistakes, transitions, failures, names without
-ground, the rules' gap. Counted by hand."""
+ground. Counted by hand."""
 
 import json
 import re
 import tracemalloc
+from types import SimpleNamespace
 
 import pytest
 
@@ -19,12 +20,10 @@ from tripwright.evals.report.behaviour import (
     behaviour_section,
     checkpoints_section,
     failing,
-    gaps,
     groundless,
     mistakes,
     ordered,
-    quantile_of,
-    ratio_of,
+    ratio,
     strips,
     transitions,
 )
@@ -37,8 +36,7 @@ from tripwright.evals.report.learning import (
 )
 from tripwright.evals.report.page import Figure, PageTable, Section, parts_html
 from tripwright.runs import LinePlace
-from tripwright.statistics.paired import paired_interval
-from tripwright.statistics.rates import bootstrap_mean, clustered_rate, wilson
+from tripwright.statistics.rates import clustered_rate, wilson
 
 HOSTILE = "</text><script>alert(1)</script>"
 
@@ -177,11 +175,11 @@ def test_plans_count_once_however_many_names_are_wrong(tmp_path, make):
 
 
 def named_without_ground(behaviour):
-    return groundless(domain_named("travelplanner").report.ungrounded[0], 0, behaviour.scored)
+    return groundless(domain_named("travelplanner").report.ungrounded[0], behaviour.scored)
 
 
 def claimed_without_ground(behaviour):
-    return groundless(domain_named("deeptravel").report.ungrounded[0], 0, behaviour.scored)
+    return groundless(domain_named("deeptravel").report.ungrounded[0], behaviour.scored)
 
 
 def test_samples_of_a_query_are_one_query_in_every_interval(tmp_path, make):
@@ -199,8 +197,7 @@ def test_samples_of_a_query_are_one_query_in_every_interval(tmp_path, make):
             }
             plans.append(line)
             answers.append({**line, "domain": "deeptravel", "verifier": verifier})
-    counts = [(8, 8), (0, 8), (0, 8)]
-    share = ratio_of(counts)
+    share = ratio_of([(8, 8), (0, 8), (0, 8)])
     named = named_without_ground(behaviour_of(tmp_path / "plans", make, plans))
     claimed = claimed_without_ground(behaviour_of(tmp_path / "answers", make, answers))
     assert named["restaurant"] == share and claimed == {"name": share}
@@ -347,41 +344,10 @@ def test_an_evaluation_without_tools_has_no_pictures_of_calls(tmp_path, make):
     assert "Which tool" not in section and "Calls, episode" not in section
 
 
-def test_the_gap_of_rules_is_paired_and_only_of_evaluations_that_differ_in_nothing_else(make):
-    def judged(rules, passes, **card):
-        lines = [make.episode(f"q{i}", [make.turn()], passed=bool(p)) for i, p in enumerate(passes)]
-        works = list(map(work_of, lines))
-        return Behaviour(rules + str(card), works, rules=rules, card={"policy": "p", **card})
-
-    official, strict = judged("official", [1, 1, 1, 0]), judged("strict", [1, 0, 0, 0])
-    (gap,) = gaps({"a": official, "b": strict})
-    assert (gap.official_rate, gap.strict_rate, gap.value, gap.n) == (0.75, 0.25, 0.5, 4)
-    assert (gap.low, gap.high) == paired_interval(2, 0, 4)
-    assert gaps({"a": official, "b": judged("strict", [1, 0], policy="q")}) == []
-    assert gaps({"a": official, "b": judged("official", [1, 0])}) == []
-
-
-def test_the_gap_of_rules_has_an_interval_over_queries(make):
-    def judged(rules, passes):
-        works = []
-        for query, samples in enumerate(passes):
-            for sample, passed in enumerate(samples):
-                line = make.episode(f"q{query:02d}-s{sample}", [make.turn()], passed=bool(passed))
-                line["request"]["query"] = f"trip {query}"
-                works.append(work_of(line))
-        return Behaviour(rules, works, rules=rules, card={"policy": "p"})
-
-    def ends(official, strict):
-        (gap,) = gaps({"a": judged("official", official), "b": judged("strict", strict)})
-        return gap.value, gap.low, gap.high, gap.n
-
-    agree = [(1,), (0,)] * 5
-    assert ends(agree, agree) == (0.0, *paired_interval(0, 0, 10), 10)
-    assert ends([(1, 1, 1)] * 4, [(1, 1, 1), (0, 0, 0)] * 2) == (0.5, *paired_interval(2, 0, 4), 12)
-    assert ends([(1, 0)] * 4, [(0, 0)] * 4) == (0.5, *paired_interval(2, 0, 4), 8)
-    value, low, high, n = ends([(1, 0), (1, 1)] * 10, [(0, 0), (1, 0)] * 5 + [(1, 0), (1, 1)] * 5)
-    assert (low, high, n) == (*bootstrap_mean([0.5] * 10 + [0] * 10, seed=0), 40)
-    assert value == pytest.approx(0.25) and low < 0.25 < high
+def ratio_of(counts):
+    """Of queries that hold k of n."""
+    works = [SimpleNamespace(query=place, count=pair) for place, pair in enumerate(counts)]
+    return ratio(works, lambda work: work.count)
 
 
 def test_the_interval_of_a_ratio_is_that_of_its_queries():
@@ -393,7 +359,3 @@ def test_the_interval_of_a_ratio_is_that_of_its_queries():
     assert ratio_of([(0, 7), (0, 9)])[1:3] == wilson(0, 2)
     assert ratio_of([(1, 2), (1, 2)])[1:3] == wilson(1, 2)
     assert ratio_of([]) is None
-
-
-def test_a_quantile_is_one_of_the_values():
-    assert [quantile_of([1, 2, 3, 4], q) for q in (0.0, 0.5, 0.9, 1.0)] == [1, 3, 4, 4]

@@ -1,18 +1,16 @@
 """How the agent worked in one evaluation, and what is counted of it: mistakes, which tool follows
-which, failures, names without ground (row P14), and the gap of two sets of rules on the same
-episodes (row B1). What one line cannot say is left out of that figure only, so that episodes of any
-kind of request can be looked at.
+which, failures, names without ground (row P14). What one line cannot say is left out of that figure
+only, so that episodes of any kind of request can be looked at.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import combinations, groupby, pairwise
-from statistics import fmean
-from typing import Any, NamedTuple
+from itertools import groupby, pairwise
+from typing import Any
 
 from tripwright.domains import domains, faces
 from tripwright.domains.domain import Grounding
@@ -36,7 +34,7 @@ from tripwright.evals.report.learning import (
     sub_reward_figure,
     validated,
 )
-from tripwright.evals.report.markup import Estimate, percent, plain, plural, short, signed
+from tripwright.evals.report.markup import Estimate, plain, plural, short
 from tripwright.evals.report.page import (
     Cell,
     Figure,
@@ -50,23 +48,19 @@ from tripwright.evals.report.page import (
 )
 from tripwright.files import csv_text
 from tripwright.runs import Run
-from tripwright.statistics.paired import paired_interval
-from tripwright.statistics.rates import bootstrap_mean, ratio_interval
+from tripwright.statistics.rates import ratio_interval
 
 ANSWER, START, NO_ANSWER = "answer", "start", "no answer"
-SAME = ("policy", "decoding", "dialect", "queries", "world", "samples", "emptied_tools")
-SEED = 0
 Count = Callable[[Work], tuple[int, int]]  # how many of how many
 
 
 @dataclass(frozen=True)
 class Behaviour:
-    """All episodes of one evaluation, and the card of the run that made them."""
+    """All episodes of one evaluation, and the name of the face whose tools the agent had."""
 
     name: str
     works: Sequence[Work]
-    rules: str = ""
-    card: Mapping[str, Any] = field(default_factory=dict)
+    face: str
 
     @classmethod
     def of(cls, column: EvaluationColumn) -> Behaviour | None:
@@ -74,7 +68,8 @@ class Behaviour:
         if (path := column.run.transcripts.get(column.evaluation)) is None:
             return None
         card = object_in(column.score, "run_card") or Run.at(path.parent).card
-        found = cls(column.title, column.run.works(path), str(column.score.get("rules")), card)
+        face = str(object_in(card, "dialect").get("face"))
+        found = cls(column.title, column.run.works(path), face)
         return found if found.scored else None
 
     @cached_property
@@ -91,7 +86,7 @@ class Behaviour:
     def unknown_tools(self) -> frozenset[str]:
         """Names that were called, are not among those that the agent had (where the card names
         their face), and never got an answer without an error."""
-        face = faces().get(str(object_in(self.card, "dialect").get("face")))
+        face = faces().get(self.face)
         offered = {each["function"]["name"] for each in (face.schemas() if face else ())}
         answered = {step.tool for work in self.scored for step in work.steps if step.kind == "fine"}
         return frozenset(self.tools) - offered - answered
@@ -115,11 +110,7 @@ def ratio(works: Iterable[Work], count: Count) -> Estimate | None:
     for work in works:
         (k, n), (k_before, n_before) = count(work), sums.get(work.query, (0, 0))
         sums[work.query] = (k + k_before, n + n_before)
-    return ratio_of([(k, n) for k, n in sums.values() if n])
-
-
-def ratio_of(counts: Sequence[tuple[int, int]]) -> Estimate | None:
-    """Of queries that hold k of n."""
+    counts = [(k, n) for k, n in sums.values() if n]
     k_all, n_all = sum(k for k, _ in counts), sum(n for _, n in counts)
     if not n_all:
         return None
@@ -128,9 +119,8 @@ def ratio_of(counts: Sequence[tuple[int, int]]) -> Estimate | None:
         sum(k * n for k, n in counts),
         sum(n * n for _, n in counts),
     )
-    return Estimate(
-        k_all / n_all, *ratio_interval(len(counts), k_all, n_all, squares), k_all, n_all
-    )
+    ends = ratio_interval(len(counts), k_all, n_all, squares)
+    return Estimate(k_all / n_all, *ends, k_all, n_all)
 
 
 MISTAKES: dict[str, tuple[str, str, Callable[[Behaviour, Work], tuple[int, int]]]] = {
@@ -179,16 +169,15 @@ def mistakes(behaviour: Behaviour) -> dict[str, Estimate]:
     return {name: rate for name, rate in rates.items() if rate is not None}
 
 
-def groundless(sense: Grounding, place: int, works: Sequence[Work]) -> dict[str, Estimate]:
-    """Kind → share of the answers that have it in which one rests on nothing. `place`: of the sense
-    among its domain's."""
-    looked_at = [work for work in works if work.ungrounded[place] is not None]
-    kinds = {kind for work in looked_at for kind in work.ungrounded[place] or ()}
+def groundless(sense: Grounding, works: Sequence[Work]) -> dict[str, Estimate]:
+    """Kind → share of the answers that have it in which one rests on nothing."""
+    looked_at = [work for work in works if sense.title in work.ungrounded]
+    kinds = {kind for work in looked_at for kind in work.ungrounded[sense.title]}
     by_kind = {}
     for kind in (*filter(kinds.__contains__, sense.kinds), *sorted(kinds.difference(sense.kinds))):
 
         def count(work: Work, kind: str = kind) -> tuple[int, int]:
-            without, of = (work.ungrounded[place] or {}).get(kind, (0, 0))
+            without, of = work.ungrounded[sense.title].get(kind, (0, 0))
             return int(without > 0), int(of > 0 or sense.of_every_answer)
 
         if share := ratio(looked_at, count):
@@ -212,66 +201,6 @@ def transitions(works: Iterable[Work]) -> Counter[tuple[str, str]]:
         end = ANSWER if work.answered else NO_ANSWER
         counts.update(pairwise([START, *(step.tool for step in work.steps), end]))
     return counts
-
-
-def quantile_of(ordered: Sequence[float], q: float) -> float:
-    """The value that the share `q` of them does not exceed; one of them, never a mean of two."""
-    return ordered[min(len(ordered) - 1, int(q * len(ordered)))]
-
-
-# ---- two sets of rules on the same episodes
-
-
-class Gap(NamedTuple):
-    """Passes under the official rules less passes under the strict ones, of `n` episodes that both
-    judged. Rates are means over queries of the mean over their samples; paired 95% interval over
-    queries."""
-
-    official: str  # names of the two evaluations
-    strict: str
-    official_rate: float
-    strict_rate: float
-    low: float
-    high: float
-    n: int
-
-    @property
-    def value(self) -> float:
-        return self.official_rate - self.strict_rate
-
-
-def gaps(behaviours: Behaviours) -> list[Gap]:
-    """Of each pair of evaluations under official and strict rules whose run cards agree in all
-    else."""
-    found = []
-    for first, second in combinations(behaviours.values(), 2):
-        pair = {first.rules: first, second.rules: second}
-        alike = all(first.card.get(key) == second.card.get(key) for key in SAME)
-        if set(pair) == {"official", "strict"} and alike:
-            found.append(_gap(pair["official"], pair["strict"]))
-    return [gap for gap in found if gap]
-
-
-def _gap(official: Behaviour, strict: Behaviour) -> Gap | None:
-    """The interval is Tango's where each query is one yes or no, and where all queries agree: a
-    bootstrap has no spread there."""
-    others = {work.id: work for work in strict.scored}
-    samples: dict[str, list[tuple[bool, bool]]] = defaultdict(list)
-    for work in sorted(official.scored, key=lambda each: each.id):
-        if other := others.get(work.id):
-            samples[work.query].append((work.final, other.final))
-    if not samples:
-        return None
-    rates = [tuple(map(fmean, zip(*each, strict=True))) for each in samples.values()]
-    first, second = zip(*rates, strict=True)
-    differences, n = [a - b for a, b in rates], len(rates)
-    if {*first, *second} <= {0.0, 1.0} or min(differences) == max(differences):
-        gained, lost = (sum(max(sign * d, 0.0) for d in differences) for sign in (1, -1))
-        low, high = paired_interval(round(gained), round(lost), n)
-    else:
-        low, high = bootstrap_mean(differences, SEED)
-    count = sum(map(len, samples.values()))
-    return Gap(official.name, strict.name, fmean(first), fmean(second), low, high, count)
 
 
 # ---- calls, episode by episode
@@ -373,20 +302,11 @@ def _section(
     over += [sub_reward_figure(columns)] if steps else []
     parts = [
         under("Mistakes and lengths", mistakes_table(behaviours)),
-        under(
-            "What fails, examined",
-            failure_table(shares, "episodes"),
-            note=sentence("fails"),
-        ),
+        under("What fails, examined", failure_table(shares, "episodes"), note=sentence("fails")),
         under("Over the checkpoints", *over),
         under("Which tool follows which", *_matrices(behaviours), note=sentence("follows")),
         under("Calls, episode by episode", *_strips(behaviours)),
         under("Names and claims without ground", *_groundless_parts(behaviours, steps)),
-        under(
-            "Strict and official rules on the same episodes",
-            _gap_table(behaviours),
-            note=sentence("gap"),
-        ),
     ]
     return Section(id, title, parts, sentence("behaviour", bool(figures)))
 
@@ -429,7 +349,8 @@ def _spread(works: Sequence[Work], value: Callable[[Work], float | None]) -> Cel
     values = sorted(figure for work in works if (figure := value(work)) is not None)
     if not values:
         return None
-    median, high = (short(quantile_of(values, q)) for q in (0.5, 0.9))
+    # each is one of the values, never a mean of two
+    median, high = (short(values[int(q * len(values))]) for q in (0.5, 0.9))
     return Cell(median, (f"90% ≤ {high}, most {short(values[-1])}",))
 
 
@@ -495,11 +416,11 @@ def _groundless_parts(behaviours: Behaviours, steps: Mapping[float, Behaviour]) 
     names = dict.fromkeys(work.domain for each in behaviours.values() for work in each.scored)
     parts: list[Part] = []
     for domain in (domains()[name] for name in names if name in domains()):
-        for place, sense in enumerate(domain.report.ungrounded):
+        for sense in domain.report.ungrounded:
             found = {}
             for name, each in behaviours.items():
                 works = [work for work in each.scored if work.domain == domain.name]
-                if shares := groundless(sense, place, works):
+                if shares := groundless(sense, works):
                     found[name] = shares
             kinds = list(dict.fromkeys(kind for each in found.values() for kind in each))
             lines = []
@@ -515,13 +436,3 @@ def _groundless_parts(behaviours: Behaviours, steps: Mapping[float, Behaviour]) 
             shown = PageTable.of_rates(rates), Figure(over)
             parts.append(under(sense.title, *shown, note=sense.note, level=4))
     return parts
-
-
-def _gap_table(behaviours: Behaviours) -> PageTable:
-    rows: list[tuple[str, str, Sequence[Value]]] = []
-    for gap in gaps(behaviours):
-        value, low, high = (signed(100 * each, 1) for each in (gap.value, gap.low, gap.high))
-        rates = percent(gap.official_rate), percent(gap.strict_rate)
-        difference = Cell(f"{value} pp", (f"{low} to {high}",))
-        rows.append((f"{gap.official} and {gap.strict}", "", [*rates, difference, f"{gap.n:,}"]))
-    return PageTable.of(("Official", "Strict", "Official − strict", "Episodes"), rows)

@@ -5,7 +5,6 @@ run may be killed at any moment, or still be going): what is absent or unreadabl
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -179,7 +178,8 @@ class Work(Outcome):
     context: int | None  # all of its tokens; None where the transcript does not say
     failed: tuple[str, ...]  # facts that were looked at
     cost: float | None  # of the plan, in US dollars
-    ungrounded: tuple[Counts | None, ...]  # in each sense of its domain's
+    # sense of its domain's, by its title → what the answer names; those that can be told
+    ungrounded: Mapping[str, Counts]
 
     @property
     def answered(self) -> bool:
@@ -220,9 +220,11 @@ def read_work(record: Json, place: LinePlace) -> Work:
         context=sum(len(each.get("token_ids") or ()) for each in segments) or None,
         failed=tuple(fact.name for fact in facts if fact.state is State.FAILED),
         cost=number(verdict.details.get("total_cost")) if verdict else None,
-        ungrounded=tuple(
-            each.counts(record) for each in (domain.report.ungrounded if domain else ())
-        ),
+        ungrounded={
+            sense.title: counts
+            for sense in (domain.report.ungrounded if domain else ())
+            if (counts := sense.counts(record)) is not None
+        },
     )
 
 
@@ -255,12 +257,8 @@ def _mistake(problem: str, text: str) -> Step:
     """The tool of a call that was refused stands in the turn's text alone."""
     if problem != StopReason.REPEATED_CALL:
         return Step(UNREADABLE, "unreadable")
-    body = text.rpartition("<tool_call>")[2].partition("</tool_call>")[0]
-    try:
-        tool = str(json.loads(body)["name"])
-    except (ValueError, KeyError, TypeError):
-        tool = body.partition("(")[0].strip()[:60] or UNREADABLE
-    return Step(intern(tool), "repeated")
+    named = re.search(r'"name": *"([^"]+)"|<tool_call>\s*(\w+)\(', text)
+    return Step(intern(named[1] or named[2]) if named else UNREADABLE, "repeated")
 
 
 # ---- evaluations
