@@ -22,7 +22,7 @@ from tripwright.domains.travelplanner.expert import ExpertPolicy
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.task import TripTask
 from tripwright.evals.run import run
-from tripwright.evals.run_card import run_card
+from tripwright.evals.run_card import queries_entry, run_card
 from tripwright.world.generator import build_world
 from tripwright.world.store import World
 
@@ -49,7 +49,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
             {},
             dialect,
             "strict",
-            path,
+            queries_entry(path),
             {"name": world.name, "content_hash": world.content_hash},
         )
         run(ExpertPolicy(), tasks, folder / name, dialect, card=card, progress=False)
@@ -79,7 +79,7 @@ def errands(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
             {},
             dialect,
             "verified by rules",
-            folder / "requests.jsonl",
+            queries_entry(folder / "requests.jsonl"),
             place,
         )
         run(ErrandExpert(), jobs, folder / name, dialect, card=card, progress=False)

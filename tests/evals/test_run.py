@@ -21,7 +21,13 @@ from tripwright.episode import Policy, Session
 from tripwright.errors import UserError
 from tripwright.evals.report import write_report
 from tripwright.evals.run import ProgressLine, run
-from tripwright.evals.run_card import git_state, model_fingerprint, run_card, settle_card
+from tripwright.evals.run_card import (
+    git_state,
+    model_fingerprint,
+    queries_entry,
+    run_card,
+    settle_card,
+)
 from tripwright.evals.scoreboard import score_records
 from tripwright.runs import episodes
 from tripwright.world.generator import build_tables
@@ -170,7 +176,7 @@ def a_card(tmp_path: Path, **changes: Any) -> dict[str, Any]:
         "policy": {"kind": "endpoint", "model": "m", "base_url": "http://a/v1"}, "decoding": {"temperature": 0.0}, "dialect": DIALECT,
         "rules": "official", "place": {"name": world.name, "content_hash": world.content_hash}, **changes,
     }  # fmt: skip
-    return run_card(queries=queries, **settings)
+    return run_card(queries=queries_entry(queries), **settings)
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ from tripwright.domains.place import Place, PlaceOptions
 from tripwright.episode import Episode, Policy, Task
 from tripwright.errors import UserError, first_problem
 from tripwright.evals.run import run
-from tripwright.evals.run_card import entry_of, model_fingerprint, run_card
+from tripwright.evals.run_card import entry_of, model_fingerprint, queries_entry, run_card
 from tripwright.llm.client import ChatEndpoint
 from tripwright.llm.endpoint import shown_url
 from tripwright.policies.endpoint import EndpointPolicy
@@ -185,14 +185,14 @@ def evaluate(  # long: most of it is help
             player.decoding,
             spoken,
             judged_by,
-            path or [request for _, request in asked],
+            queries_entry(path or [request for _, request in asked]),
             place.identity,
             samples,
             empty_tools,
+            tools=server and shown_url(server),
+            judging=judge and judge.card(),
+            decoding_preset=settings.preset,
         )
-        card |= {"tools": shown_url(server)} if server else {}
-        card |= {"judging": judge.card()} if judge is not None else {}
-        card |= {"decoding_preset": settings.preset} if settings.preset else {}
         judged = stack.enter_context(domain.judge.opened(judge, folder))
         return Score(
             run(

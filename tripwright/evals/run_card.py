@@ -64,24 +64,27 @@ def run_card(
     decoding: Mapping[str, Any],
     dialect: Dialect,
     rules: str,
-    queries: Path | Iterable[Any],
+    queries: Mapping[str, Any],
     place: Mapping[str, Any],
     samples: int = 1,
     emptied_tools: bool = False,
+    **more: Any,
 ) -> dict[str, Any]:
     """`policy` names what emits the tokens ({"kind": "endpoint", "model": …}), `decoding` how
-    ({"temperature": 0.0, …}), `place` what answers the tools (a world's name and content hash, the
-    versions of services)."""
+    ({"temperature": 0.0, …}), `queries` what is asked (of a file or of requests, `queries_entry`),
+    `place` what answers the tools (a world's name and content hash, the versions of services).
+    `more` are further entries, of which those without a value are left out."""
     return {
         "policy": dict(policy),
         "decoding": dict(decoding),
         "rules": rules,
         "dialect": dialect_entry(dialect),
-        "queries": queries_entry(queries),
+        "queries": dict(queries),
         "world": dict(place),
         "samples": samples,
         "emptied_tools": emptied_tools,
         **environment(dialect),
+        **{entry: value for entry, value in more.items() if value},
     }
 
 
@@ -286,7 +289,10 @@ def _comparable(entry: str, *cards: Mapping[str, Any]) -> Sequence[Any]:
     if entry == "faults":
         return both
     if entry == "decoding":
-        return _decodings(*both, *(entry_of(card, "policy").get("kind") for card in cards))
+        kinds = [entry_of(card, "policy").get("kind") for card in cards]
+        if not {*kinds} <= {*SAMPLED} or not all(isinstance(each, dict) for each in both):
+            return None, None
+        return [_decoding(each, both if kinds[0] != kinds[1] else [each]) for each in both]
     if not all(both):
         return None, None
     if not all(isinstance(each, dict) for each in both):
@@ -296,25 +302,16 @@ def _comparable(entry: str, *cards: Mapping[str, Any]) -> Sequence[Any]:
     ]
 
 
-def _decodings(first: Any, second: Any, first_kind: Any, second_kind: Any) -> Sequence[Any]:
-    """Two times None where one of the policies decodes nothing. Policies of one kind know the same
-    settings; of two, what both say counts."""
-    if first_kind not in SAMPLED or second_kind not in SAMPLED:
-        return None, None
-    if not isinstance(first, dict) or not isinstance(second, dict):
-        return None, None
-    known = {**first, **second}
-    if first_kind != second_kind:
-        known = {key: value for key, value in known.items() if key in first and key in second}
-    cut = []
-    for decoding in (first, second):
-        values = {key: decoding.get(key) for key in known if key != "seed"}
-        if not decoding.get("temperature"):
-            values.pop("top_p", None)  # greedy
-        elif values.get("top_p", 1.0) is None:
-            values["top_p"] = 1.0  # as where it is not given
-        cut.append({key: value for key, value in values.items() if value is not None})
-    return cut
+def _decoding(decoding: Mapping[str, Any], known_to: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """How tokens are chosen, but for the seed: what is set of the settings that all of `known_to`
+    have. Policies of one kind know the same settings, and those of two only some."""
+    shared = {key for key in decoding if all(key in each for each in known_to)} - {"seed"}
+    said = {key: decoding[key] for key in shared if decoding[key] is not None}
+    if not decoding.get("temperature"):
+        said.pop("top_p", None)  # greedy
+    elif all("top_p" in each for each in known_to):
+        said.setdefault("top_p", 1.0)
+    return said
 
 
 def notes(cards: Mapping[str, Mapping[str, Any]]) -> list[str]:

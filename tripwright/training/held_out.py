@@ -43,7 +43,7 @@ from tripwright.errors import UserError
 from tripwright.evals.comparison import compare_folders
 from tripwright.evals.report import write_report
 from tripwright.evals.run import run as run_episodes
-from tripwright.evals.run_card import dialect_entry, environment, model_fingerprint
+from tripwright.evals.run_card import model_fingerprint, run_card
 from tripwright.evals.scoreboard import judged_by
 from tripwright.files import json_object, write_atomically
 from tripwright.inference.local import LocalPolicy, load_model
@@ -156,19 +156,16 @@ class HeldOut:
         decoding: dict[str, Any] = {"temperature": how.temperature if chat is not None else 0.0}
         if decoding["temperature"] > 0:
             decoding |= {"seed": recipe.seed, "top_p": how.top_p, "top_k": how.top_k}
-        card = {
-            "policy": identity,
-            "decoding": decoding,
-            "rules": self.rules,
-            "dialect": dialect_entry(dialect),
-            "queries": self.queries,
-            "world": self.world,
-            "samples": 1,
-            "emptied_tools": emptied_tools,
-            **environment(dialect),
-        }
-        if recipe.judging is not None:
-            card |= {"judging": recipe.judging.card()}
+        card = run_card(
+            identity,
+            decoding,
+            dialect,
+            self.rules,
+            self.queries,
+            self.world,
+            emptied_tools=emptied_tools,
+            judging=recipe.judging and recipe.judging.card(),
+        )
         folder.mkdir(parents=True, exist_ok=True)
         with recipe.domain.judge.opened(recipe.judging, folder) as judged:
             return run_episodes(

@@ -6,7 +6,7 @@ import pytest
 
 from tests.evals.compare.conftest import AFTER, BEFORE
 from tripwright.domains import dialect_named
-from tripwright.evals.run_card import judge_version, run_card
+from tripwright.evals.run_card import judge_version, queries_entry, run_card
 
 
 @pytest.mark.parametrize(
@@ -113,8 +113,9 @@ def test_wrong_input_is_one_line(made, tmp_path, refused):
 
 def test_a_card_says_what_it_must(tmp_path):
     (queries := tmp_path / "q.jsonl").write_text("{}\n")
+    asked = queries_entry(queries)
     card, other = (
-        run_card({"kind": "expert"}, {}, dialect_named(name), "strict", queries, {"name": "w"})
+        run_card({"kind": "expert"}, {}, dialect_named(name), "strict", asked, {"name": "w"})
         for name in ("compact", "star")
     )
     said = "policy decoding rules dialect queries world samples tripwright judge git python date"

@@ -17,7 +17,7 @@ from tripwright.domains.travelplanner.task import TripTask
 from tripwright.errors import UserError
 from tripwright.evals.report import report_page
 from tripwright.evals.run import run as run_episodes
-from tripwright.evals.run_card import run_card
+from tripwright.evals.run_card import queries_entry, run_card
 from tripwright.world.generator import build_world
 
 
@@ -95,7 +95,8 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("expert", ExpertPolicy(), "strict"),
     ):
         dialect = dialect_named("compact")
-        card = run_card({"kind": name}, {}, dialect, rules, root / "q.jsonl", place)
+        asked = queries_entry(root / "q.jsonl")
+        card = run_card({"kind": name}, {}, dialect, rules, asked, place)
         tasks = [TripTask(f"q{i:06d}", query, world, rules) for i, query in enumerate(queries)]
         run_episodes(policy, tasks, root / name, dialect, card=card, progress=False)
     return root

@@ -68,7 +68,7 @@ from tripwright.episode import Task as Trip
 from tripwright.errors import UserError
 from tripwright.evals.evaluate import open_tasks, read_requests, settled_rules
 from tripwright.evals.outcome import Outcome
-from tripwright.evals.run_card import run_card
+from tripwright.evals.run_card import queries_entry, run_card
 from tripwright.evals.scoreboard import score_records
 from tripwright.llm.client import Completion, RequestedCall
 from tripwright.llm.paid_calls import counted
@@ -418,7 +418,8 @@ def trips(
     place = opened.enter_context(domain_of(spoken).open(options))
     tasks = open_tasks(asked, place, spoken, judged_by, path=Path(queries))
     identity = {"kind": "inspect"}
-    card = run_card(identity, {}, spoken, judged_by, Path(queries), place.identity, samples)
+    asked_for = queries_entry(Path(queries))
+    card = run_card(identity, {}, spoken, judged_by, asked_for, place.identity, samples)
     return Task(
         dataset=MemoryDataset(
             [_sample(each.id, each.domain, each.request.record()) for each in tasks],
