@@ -243,6 +243,12 @@ def rewind_metrics(metrics: Path, stage: str, step: int) -> float:
     return seconds
 
 
+def object_in(record: Any, key: str) -> Record:
+    """The object under this key of a file that others may have written; {} where there is none."""
+    value = record.get(key) if isinstance(record, Mapping) else None
+    return value if isinstance(value, dict) else {}
+
+
 def id_in(record: Mapping[str, Any]) -> str:
     """Of an episode's record. Raises KeyError where it has none."""
     if record["id"] is None:

@@ -99,13 +99,13 @@ def test_samples_of_one_request_are_not_independent(copied):
 def test_what_cannot_be_compared(copied):
     synthetic = copied("planner_r1", outcomes("ee", "10", "s"), name="a")
     cases = {
-        "differ in their policy": copied(
+        "of one policy: policy kind is": copied(
             "planner_r1",
             outcomes("ee", "10", "g"),
             name="b",
             policy={"kind": "endpoint", "model": "m"},
         ),
-        "differ in their rules": copied(
+        "of one policy: rules is": copied(
             "planner_r1", outcomes("ee", "10", "g"), name="c", rules="official"
         ),
         "2 requests are in both runs": copied("planner_r1", outcomes("ee", "10", "s"), name="d"),

@@ -54,13 +54,10 @@ _ENDS = re.compile(r"</(tool_call|answer)>\s*\Z")
 
 def ending_problem(transcript: Transcript) -> str | None:
     """Why this episode has no answer to be judged, or None."""
-    if transcript.stop_reason is StopReason.UNSCORED:
-        return UNSCORED
-    return (
-        None
-        if transcript.stop_reason is StopReason.ANSWER
-        else f"no answer: {transcript.stop_reason}"
-    )
+    stop = transcript.stop_reason
+    if stop is StopReason.ANSWER:
+        return None
+    return UNSCORED if stop is StopReason.UNSCORED else f"no answer: {stop}"
 
 
 def format_problem(transcript: Transcript, dialect: Dialect) -> str | None:

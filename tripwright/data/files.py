@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,6 +32,7 @@ from tripwright.runs import (
     LinePlace,
     Run,
     episode_lines,
+    object_in,
     places,
 )
 from tripwright.transcript import Transcript
@@ -69,7 +70,7 @@ class SourceRun(Run):
 
     label: str
     dialect: Dialect
-    places: dict[str, LinePlace]  # id → where its line is
+    places: Sequence[LinePlace]  # of its episodes, in the order of their ids
 
     @property
     def rules(self) -> str:
@@ -85,10 +86,9 @@ class SourceRun(Run):
         asked."""
         return same_place(self.card.get("world") or {})
 
-    def episodes(self, ids: Iterable[str] | None = None) -> Iterator[StoredEpisode]:
+    def episodes(self) -> Iterator[StoredEpisode]:
         """In the order of their ids: that of the lines depends on which episode ended first."""
-        keys = sorted(self.places) if ids is None else ids
-        for line in episode_lines(self.transcripts, (self.places[key] for key in keys)):
+        for line in episode_lines(self.transcripts, self.places):
             episode = read_episode(line)
             if episode.domain is not self.domain:
                 raise line.problem(f"of {episode.domain.title} in a run of {self.domain.title}")
@@ -111,15 +111,13 @@ def _open_run(folder: Path, label: str, unfinished: bool) -> SourceRun:
             f"No run at '{folder}': expected a folder with {CARD} and {TRANSCRIPTS}, as made by"
             " 'tripwright run'."
         )
-    dialect = run.card.get("dialect")
-    name = dialect.get("name") if isinstance(dialect, dict) else None
-    if name not in dialects():
+    dialect = object_in(run.card, "dialect")
+    if (name := dialect.get("name")) not in dialects():
         raise UserError(
             f"'{folder}' was played in the dialect {ascii(name)}, which is none of"
             f" {', '.join(dialects())}."
         )
-    assert isinstance(dialect, dict)
-    lines = {place.id or f"line {place.number}": place for place in places(run.transcripts)}
+    lines = sorted(places(run.transcripts), key=lambda line: line.id or f"line {line.number}")
     scored = run.score.get("n", 0) + run.score.get("unscored", 0)
     if not unfinished and not (run.finished and scored == len(lines)):
         raise UserError(
@@ -127,9 +125,8 @@ def _open_run(folder: Path, label: str, unfinished: bool) -> SourceRun:
             f" speaks of {scored}. Give the command of that run again to finish it, or take what is"
             " there with --unfinished."
         )
-    page_rows = (dialect.get("limits") or {}).get("page_rows")
-    played = replace(dialects()[name], page_rows=page_rows)
-    return SourceRun(folder, run.card, label, played, lines)
+    page_rows = object_in(dialect, "limits").get("page_rows")
+    return SourceRun(folder, run.card, label, replace(dialects()[name], page_rows=page_rows), lines)
 
 
 def read_episode(line: EpisodeLine) -> StoredEpisode:

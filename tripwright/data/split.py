@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -27,19 +28,12 @@ REST = "the rest"  # what goes into no part
 
 def read_parts(text: str) -> dict[str, int]:
     """Names and sizes, as train:180,validation:45. Raises UserError."""
-    sizes: dict[str, int] = {}
-    for piece in text.split(","):
-        name, _, size = piece.strip().partition(":")
-        if (
-            not name.replace("_", "").replace("-", "").isalnum()
-            or not size.isdecimal()
-            or int(size) < 1
-            or name in sizes
-        ):
-            raise UserError(
-                f"--parts '{text}' are not names and sizes such as train:180,validation:45."
-            )
-        sizes[name] = int(size)
+    pieces = [re.fullmatch(r"\s*([\w-]+):0*([1-9]\d*)\s*", piece) for piece in text.split(",")]
+    sizes = {piece[1]: int(piece[2]) for piece in pieces if piece}
+    if len(sizes) < len(pieces):
+        raise UserError(
+            f"--parts '{text}' are not names and sizes such as train:180,validation:45."
+        )
     return sizes
 
 

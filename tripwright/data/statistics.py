@@ -25,6 +25,7 @@ from tripwright.agent.chat import load_tokenizer
 from tripwright.data.files import SourceRun, StoredEpisode
 from tripwright.domains.wording import LEVELS
 from tripwright.errors import UserError
+from tripwright.evals.run_card import differences_in
 from tripwright.statistics.rates import Rate, clustered_rate, rate
 
 UNKNOWN = "unknown"  # the level of a request that has none
@@ -108,7 +109,11 @@ def reliability(synthetic: SourceRun, given: SourceRun) -> dict[str, Any]:
     """{"synthetic", "given", "difference", "levels", "unscored"}; a difference is synthetic −
     given, with its interval. Unscored episodes are faults on our side: counted, and out of the
     rates (law 4)."""
-    _check_one_policy(synthetic, given)
+    if differing := differences_in(synthetic.card, given.card, ONE_POLICY):
+        raise UserError(
+            f"The runs '{synthetic.folder}' and '{given.folder}' are not of one policy:"
+            f" {'; '.join(differing)}."
+        )
     (first, first_unscored), (second, second_unscored) = _side(synthetic), _side(given)
     if shared := first[ALL].keys() & second[ALL].keys():
         raise UserError(
@@ -166,17 +171,3 @@ def _side(run: SourceRun) -> tuple[Side, int]:
     if not side:
         raise UserError(f"No scored episode in '{run.folder}': there is no pass rate to compare.")
     return side, unscored
-
-
-def _check_one_policy(synthetic: SourceRun, given: SourceRun) -> None:
-    """The same model behind another address is the same policy."""
-    for entry in ONE_POLICY:
-        there, here = (run.card.get(entry) for run in (synthetic, given))
-        if isinstance(there, dict) and isinstance(here, dict):
-            there = {**there, "base_url": here.get("base_url")}
-            here = {**here, "base_url": here.get("base_url")}
-        if there != here:
-            raise UserError(
-                f"The runs '{synthetic.folder}' and '{given.folder}' differ in their {entry}: "
-                "compare one policy, in one dialect, judged by one set of rules."
-            )

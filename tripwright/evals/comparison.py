@@ -31,7 +31,6 @@ from tripwright.evals.outcome import Outcome, facts_of
 from tripwright.evals.power import Scatter
 from tripwright.evals.run_card import (
     but_for_seeds,
-    entry_of,
     judge_code,
     judge_version,
     notes,
@@ -56,7 +55,7 @@ from tripwright.evals.scoreboard import (
 )
 from tripwright.files import json_object
 from tripwright.progress import StatusLine
-from tripwright.runs import RECIPE, TRANSCRIPTS, Run, episode_lines
+from tripwright.runs import RECIPE, TRANSCRIPTS, Run, episode_lines, object_in
 from tripwright.statistics.paired import SMALLEST_P, holm, paired_interval, sign_flip
 from tripwright.statistics.rates import wilson
 from tripwright.statistics.resampling import bootstrap_p, over_seeds, percentiles
@@ -199,7 +198,7 @@ def _read(folder: Path, name: str, judge: Judge | None, rules: str | None) -> Co
     outcomes.sort(key=attrgetter("id"))
     recipe, card = _recipe(place, run.card), dict(run.card)
     if rules is not None:
-        dialect = entry_of(card, "dialect").get("name")
+        dialect = object_in(card, "dialect").get("name")
         card |= {"rules": rules, "judge": judge_version(judge_code(str(dialect)))}
     return ComparedRun(
         name,
@@ -216,7 +215,7 @@ def _read(folder: Path, name: str, judge: Judge | None, rules: str | None) -> Co
 def _recipe(place: Path, card: Mapping[str, Any]) -> Mapping[str, Any]:
     """Of the training that made the policy: beside its eval/, or above the model that a run was
     given; {} where there was none."""
-    policy = entry_of(card, "policy")
+    policy = object_in(card, "policy")
     model = policy.get("model") if policy.get("kind") == "local" else None
     homes = [place.parent.parent] if place.parent.name == "eval" else []
     homes += [Path(model).parent.parent] if isinstance(model, str) else []
@@ -252,7 +251,7 @@ def _check_world(runs: Sequence[ComparedRun], world: ClosedWorld) -> None:
     """Raises UserError where a card says that the episodes were played in another version of this
     world."""
     for run in runs:
-        content_hash = entry_of(run.card, "world").get("content_hash")
+        content_hash = object_in(run.card, "world").get("content_hash")
         if content_hash not in (None, world.content_hash):
             hashes = f"content hash {str(content_hash)[:12]} there, {world.content_hash[:12]} here"
             raise UserError(

@@ -41,7 +41,7 @@ from tripwright.domains.place import Place, PlaceOptions
 from tripwright.episode import Episode, Policy, Task
 from tripwright.errors import UserError, first_problem
 from tripwright.evals.run import run
-from tripwright.evals.run_card import entry_of, model_fingerprint, queries_entry, run_card
+from tripwright.evals.run_card import model_fingerprint, queries_entry, run_card
 from tripwright.llm.client import ChatEndpoint
 from tripwright.llm.endpoint import shown_url
 from tripwright.policies.endpoint import EndpointPolicy
@@ -54,7 +54,7 @@ from tripwright.policies.settings import (
     PolicySettings,
     thinking_fields,
 )
-from tripwright.runs import RECIPE, Run
+from tripwright.runs import RECIPE, Run, object_in
 from tripwright.tools.faults import Faults
 from tripwright.tools.remote import RemoteToolBox
 from tripwright.transcript import StopReason, Transcript
@@ -485,7 +485,7 @@ def open_place(where: Where, domain: Domain, out: Path | None = None) -> Iterato
         return
     if out is not None and where.store is not None and where.snapshot is None:
         # after midnight the same command still continues a run under the day that it began with
-        day = entry_of(Run.at(out).card, "world").get("snapshot")
+        day = object_in(Run.at(out).card, "world").get("snapshot")
         where = replace(where, snapshot=day if isinstance(day, str) else None)
     with domain.open(where) as place:
         yield place

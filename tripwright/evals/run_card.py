@@ -32,7 +32,7 @@ from tripwright.agent.dialect import Dialect
 from tripwright.domains import domains, own_domains
 from tripwright.errors import UserError
 from tripwright.files import write_atomically
-from tripwright.runs import CARD, TRANSCRIPTS, VERSION, VERSION_ENTRY, Run
+from tripwright.runs import CARD, TRANSCRIPTS, VERSION, VERSION_ENTRY, Run, object_in
 
 IDENTITY = (
     "policy",
@@ -289,7 +289,7 @@ def _comparable(entry: str, *cards: Mapping[str, Any]) -> Sequence[Any]:
     if entry == "faults":
         return both
     if entry == "decoding":
-        kinds = [entry_of(card, "policy").get("kind") for card in cards]
+        kinds = [object_in(card, "policy").get("kind") for card in cards]
         if not {*kinds} <= {*SAMPLED} or not all(isinstance(each, dict) for each in both):
             return None, None
         return [_decoding(each, both if kinds[0] != kinds[1] else [each]) for each in both]
@@ -338,14 +338,14 @@ def notes(cards: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 def seed_of(card: Mapping[str, Any], recipe: Mapping[str, Any]) -> int | None:
     """The training's seed where there was one, else the sampling's."""
-    seed = recipe.get("seed", entry_of(card, "decoding").get("seed"))
+    seed = recipe.get("seed", object_in(card, "decoding").get("seed"))
     return seed if isinstance(seed, int) else None
 
 
 def but_for_seeds(card: Mapping[str, Any], recipe: Mapping[str, Any]) -> str:
     """Equal for runs that differ only by a seed: of the sampling, or of the training that made the
     weights, of which `recipe` is {} where there was none."""
-    policy = entry_of(card, "policy") or card.get("policy") or {}
+    policy = object_in(card, "policy") or card.get("policy") or {}
     if recipe and isinstance(policy, dict):
         # the recipe and the stage say what the weights are; their fingerprint and place differ with
         # the seed
@@ -353,12 +353,6 @@ def but_for_seeds(card: Mapping[str, Any], recipe: Mapping[str, Any]) -> str:
         if isinstance(model := policy.get("model"), str):
             policy["model"] = Path(model).name  # RUN/model/STAGE
     settings = {key: value for key, value in recipe.items() if key not in ("seed", "name")}
-    decoding = {k: v for k, v in entry_of(card, "decoding").items() if k != "seed"}
+    decoding = {k: v for k, v in object_in(card, "decoding").items() if k != "seed"}
     rest = [what_matters(card.get(entry)) for entry in (*ALIKE, "samples") if entry != "decoding"]
     return json.dumps([policy, settings, decoding, rest], sort_keys=True, default=str)
-
-
-def entry_of(card: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """An entry that is an object; {} where a card that others wrote has something else there."""
-    entry = card.get(name)
-    return entry if isinstance(entry, dict) else {}

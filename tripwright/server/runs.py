@@ -20,7 +20,7 @@ from markupsafe import Markup
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from tripwright.errors import UserError
+from tripwright.errors import UserError, counted
 from tripwright.evals.report import report_page
 from tripwright.evals.report.folder import (
     TOP_LEVEL_RUN,
@@ -28,12 +28,11 @@ from tripwright.evals.report.folder import (
     ReportedRun,
     evaluation_words,
     metric_of,
-    object_in,
 )
-from tripwright.evals.report.markup import Estimate, of_words, plural
+from tripwright.evals.report.markup import Estimate, of_words
 from tripwright.evals.report.page import Cell, PageTable, Part, ReportPage, Section, Text, Value
 from tripwright.evals.run_card import unlike
-from tripwright.runs import CARD, METRICS, RECIPE, SCORE
+from tripwright.runs import CARD, METRICS, RECIPE, SCORE, object_in
 from tripwright.training.watched import live_body, read, standing
 
 MOST_DEEP = 4  # folders below the given one in which runs are looked for
@@ -170,7 +169,7 @@ def _leaderboard(folder: Path, runs: tuple[tuple[str, Path], ...], mark: str) ->
     if without:
         tables.append(_section("Not examined", "", without))
     words = (
-        f"{plural(len(reported), 'run')} in {folder}. Each table holds runs that were examined"
+        f"{counted(len(reported), 'run')} in {folder}. Each table holds runs that were examined"
         " alike (requests, world, rules, prompt, tools, decoding): only those compare."
     )
     if not reported:

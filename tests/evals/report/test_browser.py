@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import html
 import json
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -21,7 +22,7 @@ from tripwright.cli.main import main
 from tripwright.errors import UserError
 from tripwright.evals.report import report_page, write_report
 from tripwright.evals.report.folder import ReportedRun
-from tripwright.evals.report.viewer import Budget, Viewer, blocks, drawn
+from tripwright.evals.report.viewer import Viewer, blocks, drawn
 from tripwright.transcript import Segment, StopReason, ToolCall, Transcript
 
 Line = Callable[..., dict[str, Any]]
@@ -42,7 +43,7 @@ def pieces_of(page: str) -> list[list[dict[str, Any]]]:
 
 
 def indexed(folder: Path) -> Any:
-    return Viewer({"run": ReportedRun(folder)}, Budget())
+    return Viewer({"run": ReportedRun(folder)})
 
 
 @pytest.fixture
@@ -144,11 +145,11 @@ def test_a_budget_of_episodes_takes_whole_requests(run, asked, included):
 
 def test_a_budget_of_bytes_is_kept(run):
     runs = {"run": ReportedRun(run)}
-    whole = Viewer(runs, Budget(None, None))
+    whole = Viewer(runs, None, math.inf)
     assert all(whole.places) and sorted(whole.shuffled()) == list(range(9))
     size = len(whole.pieces[0])
-    assert all(Viewer(runs, Budget(None, size)).places)
-    assert not any(Viewer(runs, Budget(None, size - 1)).places)
+    assert all(Viewer(runs, None, size).places)
+    assert not any(Viewer(runs, None, size - 1).places)
 
 
 @pytest.mark.parametrize("asked", ["some", "-1", "1.5", ""])
@@ -353,5 +354,5 @@ def test_runs_together_are_told_apart(run, tmp_path, trip_line):
     runs: dict[str, ReportedRun] = {"run": ReportedRun(run), "other": ReportedRun(other)}
     page = report_page([run, other], allow_unlike=True).html()
     assert columns_of(page)["sources"][-1] == {"key": "other/run", "name": "other · This run"}
-    index = Viewer(runs, Budget())
+    index = Viewer(runs)
     assert len(index.queries) == 3  # the same words in the same world are the same request

@@ -89,7 +89,7 @@ def test_a_folder_of_other_files_is_refused_in_one_line(tmp_path):
     (tmp_path / "mine.txt").write_text("keep")
     for place, found in (
         (tmp_path, "holds other files"),
-        (tmp_path / "mine.txt", "is a file"),
+        (tmp_path / "mine.txt", "cannot be made"),
         (tmp_path / "mine.txt" / "a", "cannot be made"),
     ):
         with pytest.raises(UserError, match=found) as refused:

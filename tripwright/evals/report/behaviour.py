@@ -14,6 +14,7 @@ from typing import Any
 
 from tripwright.domains import domains, faces
 from tripwright.domains.domain import Grounding
+from tripwright.errors import counted
 from tripwright.evals.report.charts import COLOURS, Lines, Series
 from tripwright.evals.report.folder import (
     UNREADABLE,
@@ -21,7 +22,6 @@ from tripwright.evals.report.folder import (
     ReportedRun,
     Step,
     Work,
-    object_in,
     of_one_run,
     steps_of,
     validation_columns,
@@ -34,7 +34,7 @@ from tripwright.evals.report.learning import (
     sub_reward_figure,
     validated,
 )
-from tripwright.evals.report.markup import Estimate, plain, plural, short
+from tripwright.evals.report.markup import Estimate, plain, short
 from tripwright.evals.report.page import (
     Cell,
     Figure,
@@ -47,7 +47,7 @@ from tripwright.evals.report.page import (
     under,
 )
 from tripwright.files import csv_text
-from tripwright.runs import Run
+from tripwright.runs import Run, object_in
 from tripwright.statistics.rates import ratio_interval
 
 ANSWER, START, NO_ANSWER = "answer", "start", "no answer"
@@ -249,7 +249,7 @@ def strips(works: Sequence[Work], tools: Sequence[str]) -> PageTable:
     for outcome, alike in groupby(sample, outcome_words):
         drawn = [(paths[each.id], list(map(look, each.steps)), each.answered) for each in alike]
         episodes = Cell(sentence("strips_of", drawn), css="")
-        rows.append([Cell(outcome, (plural(counts[outcome], "episode"),), css=""), episodes])
+        rows.append([Cell(outcome, (counted(counts[outcome], "episode"),), css=""), episodes])
     figures = (
         [work.id, "passed" if work.final else "failed", work.stop_reason, paths[work.id]]
         for work in sample
@@ -332,7 +332,7 @@ def mistakes_table(behaviours: Behaviours) -> PageTable:
     for name, each in behaviours.items():
         unscored = len(each.works) - len(each.scored)
         left_out = f", {unscored:,} unscored left out" if unscored else ""
-        head.append(Cell(name, (plural(len(each.scored), "episode") + left_out,)))
+        head.append(Cell(name, (counted(len(each.scored), "episode") + left_out,)))
     rates = [mistakes(each) for each in behaviours.values()]
     rows: list[tuple[str, str, Sequence[Value]]] = [
         (title, note, [each.get(key) for each in rates])

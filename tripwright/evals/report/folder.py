@@ -15,9 +15,9 @@ from typing import Any, Literal, NamedTuple
 
 from tripwright.domains import domains
 from tripwright.domains.domain import Counts
-from tripwright.errors import NotJson, UserError, read_json
+from tripwright.errors import NotJson, UserError, counted, read_json
 from tripwright.evals.outcome import Outcome
-from tripwright.evals.report.markup import Estimate, estimate, number, plain, plural
+from tripwright.evals.report.markup import Estimate, estimate, number, plain
 from tripwright.files import json_object, whole_lines
 from tripwright.runs import (
     BEST,
@@ -33,6 +33,7 @@ from tripwright.runs import (
     LinePlace,
     episode_lines,
     logged_steps,
+    object_in,
 )
 from tripwright.transcript import OVERLONG, StopReason, call_key
 from tripwright.verdict import State, Verdict
@@ -94,7 +95,7 @@ class ReportedRun:
             self.missing.append(f"no {TRANSCRIPTS}, so no episodes are shown")
         self.metrics, unreadable = logged_steps(path / METRICS)  # a row for each step, in order
         if unreadable:
-            self.missing.append(f"{plural(unreadable, 'unreadable line')} of {METRICS} left out")
+            self.missing.append(f"{counted(unreadable, 'unreadable line')} of {METRICS} left out")
         self.card, self.difficulty = self._read(path / CARD), self._read(path / DIFFICULTY)
         self.comparison = self._read(path / COMPARISON)
         self.warnings = read_warnings(path / WARNINGS)  # of training, oldest first
@@ -121,16 +122,12 @@ class ReportedRun:
                 except (ValueError, KeyError, TypeError, AttributeError):
                     unreadable += 1
             if unreadable:
-                lines, name = plural(unreadable, "unreadable line"), path.relative_to(self.path)
+                lines, name = counted(unreadable, "unreadable line"), path.relative_to(self.path)
                 self.missing.append(f"{lines} of {name} left out")
         return self._works[path]
 
     def stage(self, *names: str) -> list[Json]:
         return [row for row in self.metrics if row.get("stage") in names]
-
-    @property
-    def supervised(self) -> list[Json]:
-        return self.stage(*SUPERVISED)
 
     @property
     def rl(self) -> list[Json]:
@@ -272,12 +269,6 @@ def metric_of(score: Json, name: str) -> Estimate | None:
     metric = estimate(object_in(score, "metrics").get(name))
     chance = metric and name.startswith(("pass@", "pass^"))
     return metric._replace(kind="chance") if metric and chance else metric
-
-
-def object_in(record: Any, key: str) -> Json:
-    """The object under this key; {} where there is none."""
-    value = record.get(key) if isinstance(record, dict) else None
-    return value if isinstance(value, dict) else {}
 
 
 def reinforcement(recipe: Json) -> tuple[str, Json]:

@@ -26,11 +26,11 @@ from tripwright.domains import fact_title
 from tripwright.errors import UserError
 from tripwright.evals.report.charts import COLOURS, Lines, Point, Series, smoothed
 from tripwright.evals.report.folder import (
+    SUPERVISED,
     EvaluationColumn,
     Json,
     ReportedRun,
     metric_of,
-    object_in,
     reinforcement,
     steps_of,
     validation_columns,
@@ -46,6 +46,7 @@ from tripwright.evals.report.page import (
     sentence,
     under,
 )
+from tripwright.runs import object_in
 
 MAX_POINTS = 160
 SMOOTH_FROM = 24  # with fewer points every step is shown as it is
@@ -428,7 +429,7 @@ def sub_reward_figure(columns: Sequence[EvaluationColumn]) -> Figure:
 def learning_section(runs: Mapping[str, ReportedRun]) -> Section:
     """All charts of the metrics. Beside those of one run stand what its evaluations found."""
     rl = {name: run.rl for name, run in runs.items()}
-    supervised = {name: run.supervised for name, run in runs.items()}
+    supervised = {name: run.stage(*SUPERVISED) for name, run in runs.items()}
     held_out = {}
     values = [value for run in runs.values() for row in run.metrics for value in row.values()]
     bad = sum(isinstance(value, float) and number(value) is None for value in values)

@@ -159,7 +159,3 @@ def of_words(figure: Estimate) -> str:
 def plain(name: str) -> str:
     """A field name as words: 'is_valid_restaurants' → 'valid restaurants'."""
     return name.removeprefix("is_").replace("_", " ")
-
-
-def plural(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,21 +21,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from markupsafe import Markup
 
-from tripwright.errors import UserError
+from tripwright.errors import UserError, counted
 from tripwright.evals.report.charts import DARK, LIGHT, Lines
 from tripwright.evals.report.markup import (
     Estimate,
     of_words,
     percent,
     plain,
-    plural,
     printable,
     short,
     shown,
     shown_interval,
     signed,
 )
-from tripwright.files import csv_text, write_atomically
+from tripwright.files import csv_text, make_parent, write_atomically
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -218,7 +216,7 @@ def _templates() -> Environment:
 
     loader = PackageLoader("tripwright.evals.report", "page")
     made = Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    written = (percent, plain, plural, short, shown, shown_interval, signed)
+    written = (percent, plain, counted, short, shown, shown_interval, signed)
     made.globals |= {function.__name__: function for function in written}
     return made
 
@@ -276,9 +274,7 @@ class ReportPage:
     def write(self, target: Path) -> None:
         """An older page stays whole until the new one is; a character that UTF-8 cannot write
         becomes a question mark."""
-        partial = target.with_name(f"{target.name}.partial")
-        partial.write_bytes(self.html().encode("utf-8", "replace"))
-        os.replace(partial, target)
+        write_atomically(target, self.html().encode("utf-8", "replace"))
 
 
 # ---- as files: SVG and CSV of each figure, CSV of each table, and index.csv that lists them
@@ -294,13 +290,6 @@ def export(page: ReportPage, folder: Path) -> tuple[int, int]:
     export in `folder` the files are replaced. Raises UserError where `folder` is no folder, or
     holds anything else."""
     check_export_folder(folder)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(
-            f"--export '{folder}' cannot be made: {error.strerror or error}. Expected a folder in a"
-            " place that can be written to."
-        ) from None
     for path in folder.iterdir():
         if OWN_FILES.fullmatch(path.name):
             path.unlink()
@@ -361,12 +350,10 @@ def _slug(text: str) -> str:
 
 
 def check_export_folder(folder: Path) -> None:
-    """Raises UserError for a place that figures cannot be written to, before any work is done."""
-    if folder.exists() and not folder.is_dir():
-        raise UserError(
-            f"--export '{folder}' is a file. Expected a folder, new or of an earlier export."
-        )
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / INDEX).is_file():
+    """Makes it. Raises UserError for a place that figures cannot be written to, before any work is
+    done."""
+    make_parent(folder / INDEX)
+    if any(folder.iterdir()) and not (folder / INDEX).is_file():
         raise UserError(
             f"--export '{folder}' holds other files. Expected a new or an empty folder, or one of"
             f" an earlier export ({INDEX})."

@@ -17,7 +17,7 @@ from typing import Any
 from markupsafe import Markup
 
 from tripwright.domains import fact_title
-from tripwright.errors import UserError
+from tripwright.errors import UserError, counted
 from tripwright.evals.comparison import compare_folders, refusal, run_names
 from tripwright.evals.report import learning
 from tripwright.evals.report.behaviour import behaviour_section, checkpoints_section
@@ -29,7 +29,6 @@ from tripwright.evals.report.folder import (
     columns_of,
     evaluation_words,
     metric_of,
-    object_in,
     of_one_run,
     validation_columns,
 )
@@ -39,7 +38,6 @@ from tripwright.evals.report.markup import (
     number,
     of_words,
     plain,
-    plural,
     shown,
     shown_interval,
 )
@@ -58,10 +56,10 @@ from tripwright.evals.report.page import (
     sentence,
     under,
 )
-from tripwright.evals.report.viewer import Budget, Viewer
+from tripwright.evals.report.viewer import Viewer, budget_of
 from tripwright.evals.run_card import ALIKE, TOLD, unlike
-from tripwright.evals.scoreboard import judged_by, slice_order
-from tripwright.runs import CARD, RECIPE
+from tripwright.evals.scoreboard import MOST_UNSCORED, judged_by, slice_order
+from tripwright.runs import CARD, RECIPE, object_in
 
 METRICS = (  # a pattern of its name, its title, what it is
     ("final", "Final pass", "every check passes"),
@@ -79,7 +77,6 @@ METRICS = (  # a pattern of its name, its title, what it is
     (r"worst_of_(\d+)", "Worst of {}", "checks that hold in the worst of {} samples"),
 )
 TABLES = {"metrics": "Metrics", "samples": "Several samples", "constraints": "Constraints"}
-UNSCORED_WARNING = 0.01
 CARD_SETTINGS = ("policy", *ALIKE, *TOLD)
 Runs = Mapping[str, ReportedRun]
 
@@ -93,7 +90,7 @@ def report_page(
     page says so."""
     learning.check_count(len(folders))
     runs = dict(zip(run_names(folders), map(ReportedRun, folders), strict=True))
-    every = Viewer(runs, Budget.of(transcripts))
+    every = Viewer(runs, *budget_of(transcripts))
     viewer = every if every.entries else None
     columns, episodes = columns_of(runs), [viewer.section] if viewer else []
     drawn = [
@@ -105,7 +102,7 @@ def report_page(
     if len(runs) > 1:
         compared = compared_sections(runs, columns, allow_unlike)
         sections = [result_section(columns, {}), *compared, *drawn, behaviour, *episodes, settings]
-        about = f"{plural(len(runs), 'run')} together"
+        about = f"{counted(len(runs), 'run')} together"
         return ReportPage(" · ".join(runs), about, "", sections, keys=list(runs), viewer=viewer)
     ((name, run),) = runs.items()
     sections = [
@@ -229,7 +226,7 @@ def _unscored_warning(column: EvaluationColumn) -> Text:
     unscored = int(number(score.get("unscored")) or 0)
     share = unscored / (final.n + unscored) if final and final.n else 1.0
     words = sentence("unscored", column.title, unscored, share, final, score.get("warning"))
-    return Text(words if unscored and share > UNSCORED_WARNING else "", "warning")
+    return Text(words if unscored and share > MOST_UNSCORED else "", "warning")
 
 
 def final_table(columns: Sequence[EvaluationColumn], difficulty: Json) -> PageTable:

@@ -19,7 +19,6 @@ import json
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -30,12 +29,12 @@ from markupsafe import Markup
 
 from tripwright.agent.chat import TOKENIZER, TokenWords
 from tripwright.domains import domains, fact_title
-from tripwright.errors import UserError
+from tripwright.errors import UserError, counted
 from tripwright.evals.outcome import mark_words, request_facts
-from tripwright.evals.report.folder import BASELINES, ReportedRun, Work, evaluation_words, object_in
-from tripwright.evals.report.markup import number, plain, plural
+from tripwright.evals.report.folder import BASELINES, ReportedRun, Work, evaluation_words
+from tripwright.evals.report.markup import number, plain
 from tripwright.evals.report.page import Episodes, Example, Section, Text, page_file
-from tripwright.runs import TRANSCRIPTS, record_at
+from tripwright.runs import TRANSCRIPTS, object_in, record_at
 from tripwright.transcript import Segment, Transcript
 from tripwright.verdict import Verdict
 
@@ -49,24 +48,14 @@ UNLIKELIEST = -99.99  # a log-probability that is no number is shown as this one
 _SCRIPTS_FOLDER = "difficulty"  # with the evaluations of scripts
 
 
-@dataclass(frozen=True)
-class Budget:
-    """How much goes into the page: at most so many episodes, at most so many bytes of packed text.
-    None: no limit."""
-
-    episodes: int | None = None
-    bytes: int | None = DEFAULT_BYTES
-
-    @classmethod
-    def of(cls, option: str | None) -> Budget:
-        """What `--transcripts` says: a number, "all", or nothing."""
-        if option is None:
-            return cls()
-        if option == "all":
-            return cls(None, None)
-        if option.isdecimal():
-            return cls(int(option), None)
-        raise UserError(f"--transcripts is '{option}'. Accepted: a number of episodes, or 'all'.")
+def budget_of(option: str | None) -> tuple[int | None, float]:
+    """What `--transcripts` (a number, "all", or nothing) allows in the page: so many episodes, None
+    for all, and so many bytes of packed text."""
+    if option is None:
+        return None, DEFAULT_BYTES
+    if option == "all" or option.isdecimal():
+        return None if option == "all" else int(option), math.inf
+    raise UserError(f"--transcripts is '{option}'. Accepted: a number of episodes, or 'all'.")
 
 
 class Source(NamedTuple):
@@ -85,7 +74,9 @@ class Viewer:
     evaluations, with the first episode on it. `prompts`: the system prompts, which most episodes
     share, with their numbers."""
 
-    def __init__(self, runs: dict[str, ReportedRun], budget: Budget):
+    def __init__(
+        self, runs: dict[str, ReportedRun], most: int | None = None, room: float = DEFAULT_BYTES
+    ):
         self.sources = list(sources_of(runs))
         works = (source.run.works(source.path) for source in self.sources)
         self.entries = [(n, work) for n, found in enumerate(works) for work in found]
@@ -98,7 +89,7 @@ class Viewer:
         paths = " ".join(str(run.path) for run in runs.values())
         several = " --out OUT.html" if len(runs) > 1 else ""
         self.command = f"tripwright report {paths}{several} --transcripts all"
-        self._pack(budget)
+        self._pack(most, room)
 
     @property
     def script(self) -> str:
@@ -107,9 +98,9 @@ class Viewer:
     @property
     def section(self) -> Section:
         words = (
-            f"{plural(len(self.entries), 'episode')} of"
-            f" {plural(len(self.sources), 'evaluation')} on"
-            f" {plural(len(self.queries), 'request')}."
+            f"{counted(len(self.entries), 'episode')} of"
+            f" {counted(len(self.sources), 'evaluation')} on"
+            f" {counted(len(self.queries), 'request')}."
         )
         if left := self.places.count(None):
             words += (
@@ -159,7 +150,11 @@ class Viewer:
             "tokens": [work.completion_tokens or 0 for work in works],
             "cost": [work.cost for work in works],
             "stop": [plain(work.stop_reason) for work in works],
-            "failed": [_failures(work) for work in works],
+            "failed": [
+                [NO_ANSWER] * (work.scored and not work.delivered)
+                + list(map(fact_title, work.failed))
+                for work in works
+            ],
             "piece": [piece for piece, _ in places],
             "line": [line for _, line in places],
         }
@@ -175,11 +170,10 @@ class Viewer:
         Random(SEED).shuffle(queries)
         return [place for query in queries for place in by_query[query]]
 
-    def _pack(self, budget: Budget) -> None:
+    def _pack(self, most: int | None, room: float) -> None:
         """An episode that cannot be drawn is left out."""
         words = {source.run.path: _token_words(source.run) for source in self.sources}
-        room = math.inf if budget.bytes is None else budget.bytes
-        order = self.shuffled()[: budget.episodes]
+        order = self.shuffled()[:most]
         for start in range(0, len(order), PIECE_EPISODES):
             lines: dict[int, str] = {}
             for place in order[start : start + PIECE_EPISODES]:
@@ -221,11 +215,6 @@ def _marks(work: Work) -> dict[str, str]:
     """What its request is counted under, in words: {"level": "easy", "days": "3 days"}."""
     marks = work.marks.items()
     return {name: mark_words({name: value})[0] for name, value in marks if value is not None}
-
-
-def _failures(work: Work) -> list[str]:
-    delivered = work.delivered or not work.scored
-    return [*([] if delivered else [NO_ANSWER]), *map(fact_title, work.failed)]
 
 
 # ---- one episode
