@@ -89,10 +89,8 @@ def compare_folders(
     if len(flat) < 2:
         raise UserError(f"A comparison needs at least two runs, found {len(flat)}.")
     judge = _judge_anew(world, rules) if rules is not None and world is not None else None
-    runs = [
-        _read(folder, name, judge, rules)
-        for folder, name in zip(flat, names or run_names(flat), strict=True)
-    ]
+    named = zip(flat, names or run_names(flat), strict=True)
+    runs = [_read(folder, name, judge, rules) for folder, name in named]
     if world is not None:
         _check_world(runs, world)
     # first: without any, runs that are allowed to be unlike could not be compared either
@@ -309,24 +307,19 @@ class ComparedFigure:
     plain: list[bool]
 
     @classmethod
-    def of(
-        cls, figures: list[list[PerQuery]], samples: list[list[dict[str, int]]]
-    ) -> ComparedFigure:
-        """Parts and wholes summed over samples become those of a mean sample; what has one value of
-        a query has it already, as a flip rate. Without queries where the runs have it of none
-        alike."""
+    def of(cls, figures: list[list[PerQuery]]) -> ComparedFigure:
+        """Parts and wholes summed over samples become those of a mean sample. Without queries where
+        the runs have it of none alike."""
         kind = figures[0][0].kind
         queries = sorted(set.intersection(*(set(each.of) for group in figures for each in group)))
         plain = [
             kind == "share" and all(each.of[q][1] == 1 for each in group for q in queries)
             for group in figures
         ]
-        is_summed = kind == "share" and not all(plain)
-
-        def mean_sample(figure: PerQuery, counts: dict[str, int]) -> dict[str, Pair]:
-            return {q: _over(figure.of[q], counts[q] if is_summed else 1) for q in queries}
-
-        runs = [list(map(mean_sample, *each)) for each in zip(figures, samples, strict=True)]
+        runs = [
+            [{q: _over(run.of[q], run.samples.get(q, 1)) for q in queries} for run in group]
+            for group in figures
+        ]
         return cls(kind, queries, runs, plain)
 
     @cached_property
@@ -396,14 +389,12 @@ class Comparison:
         self.resampled = self._resampled()
 
     def _rows(self) -> dict[Key, ComparedFigure]:
-        played = [
-            [{q: run.scored[q] for q in self.queries} for run in group.runs]
+        figures = [
+            [_figures({q: run.scored[q] for q in self.queries}) for run in group.runs]
             for group in self.groups
         ]
-        figures = [[_figures(run) for run in group] for group in played]
-        samples = [[{q: len(of) for q, of in run.items()} for run in group] for group in played]
         rows = {
-            key: ComparedFigure.of([[run[key] for run in group] for group in figures], samples)
+            key: ComparedFigure.of([[run[key] for run in group] for group in figures])
             for key in figures[0][0]
             if all(key in run for group in figures for run in group)
         }

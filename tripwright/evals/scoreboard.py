@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -40,10 +40,12 @@ Pairs = Mapping[str, tuple[Fraction | int, Fraction | int]]  # query → (part, 
 class PerQuery:
     """A share counts passes among checks. A chance (pass@k) and a mean (turns) have one value of a
     query, and a whole of 1 or what the query weighs; a chance lies between 0 and 1. A query that
-    the figure is not about is not in it."""
+    the figure is not about is not in it. `samples` of a query are what its part and whole are
+    summed over, where they are."""
 
     kind: Literal["share", "chance", "mean"]
     of: Pairs
+    samples: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def is_plain_rate(self) -> bool:
@@ -63,12 +65,12 @@ def by_query(outcomes: Iterable[Outcome]) -> dict[str, list[Outcome]]:
 
 def share(queries: ByQuery, counts_of: Callable[[Outcome], tuple[int, int]]) -> PerQuery:
     """`counts_of` says of one sample how many of how many checks passed."""
-    sums = {}
+    sums, counts = {}, {}
     for query, samples in queries.items():
         passed, checks = zip(*map(counts_of, samples), strict=True)
         if any(checks):
-            sums[query] = (sum(passed), sum(checks))
-    return PerQuery("share", sums)
+            sums[query], counts[query] = (sum(passed), sum(checks)), len(samples)
+    return PerQuery("share", sums, counts)
 
 
 def rate_of(queries: ByQuery, passes: Callable[[Outcome], bool]) -> PerQuery:

@@ -26,7 +26,6 @@ from tripwright.evals.report.folder import (
     TOP_LEVEL_RUN,
     Json,
     ReportedRun,
-    evaluation_words,
     metric_of,
 )
 from tripwright.evals.report.markup import Estimate, of_words
@@ -213,9 +212,9 @@ def _section(title: str, about: str, runs: dict[str, ReportedRun]) -> Section:
 
 def _row(name: str, run: ReportedRun) -> tuple[str, str, list[Value]]:
     address, final = urlencode({"run": name}), _final(run)
-    which = evaluation_words(str(run.main_evaluation))[0] if final else ""
+    which = run.main.title if run.main and final else ""
     policy = _evaluation_card(run).get("policy")
-    if run.main_evaluation == TOP_LEVEL_RUN and isinstance(policy, dict):
+    if run.main and run.main.name == TOP_LEVEL_RUN and isinstance(policy, dict):
         which = " ".join(str(policy[key]) for key in ("kind", "model") if policy.get(key))
     named = Markup(
         '<input type="checkbox" name="run" value="{}" aria-label="Compare {}">'

@@ -214,7 +214,7 @@ def test_what_was_not_judged_counts_as_failed(tmp_path, make):
 
 
 def steps(run):
-    return {step: column.evaluation for step, column in steps_of(columns_of({"run": run})).items()}
+    return {step: column.name for step, column in steps_of(columns_of({"run": run})).items()}
 
 
 def behaviour(run):
@@ -250,8 +250,8 @@ def test_evaluations_while_it_trained_are_curves_with_intervals_apart_from_the_e
     best = {"metric": "final", "step": 40, "value": 0.5, "low": 0.24, "high": 0.76, "k": 5, "n": 10}
     (folder / "best.json").write_text(json.dumps(best | {"model": "model/rl-step-40"}))
     run = ReportedRun(folder)
-    assert list(run.scores) == ["after_rl"]
-    assert list(run.validation) == ["validation-step-20", "validation-step-40"]
+    assert [each.name for each in run.exam] == ["after_rl"]
+    assert [each.name for each in run.validation] == ["validation-step-20", "validation-step-40"]
     series = validated(run, "final", "held out", 2)
     assert series.points == ((20.0, 0.2), (40.0, 0.5)) and series.dots
     assert series.band[1] == pytest.approx((40.0, *wilson(5, 10)))

@@ -18,13 +18,12 @@ from tripwright.errors import counted
 from tripwright.evals.report.charts import COLOURS, Lines, Series
 from tripwright.evals.report.folder import (
     UNREADABLE,
-    EvaluationColumn,
+    Evaluation,
     ReportedRun,
     Step,
     Work,
     of_one_run,
     steps_of,
-    validation_columns,
 )
 from tripwright.evals.report.learning import (
     STEP,
@@ -63,11 +62,11 @@ class Behaviour:
     face: str
 
     @classmethod
-    def of(cls, column: EvaluationColumn) -> Behaviour | None:
+    def of(cls, column: Evaluation) -> Behaviour | None:
         """None where no episode was scored."""
-        if (path := column.run.transcripts.get(column.evaluation)) is None:
+        if (path := column.transcripts) is None:
             return None
-        card = object_in(column.score, "run_card") or Run.at(path.parent).card
+        card = object_in(column.score, "run_card") or Run.at(column.folder).card
         face = str(object_in(card, "dialect").get("face"))
         found = cls(column.title, column.run.works(path), face)
         return found if found.scored else None
@@ -272,7 +271,7 @@ _LENGTHS: tuple[tuple[str, str, Callable[[Work], float | None]], ...] = (
 )
 
 
-def behaviour_section(columns: Sequence[EvaluationColumn]) -> Section:
+def behaviour_section(columns: Sequence[Evaluation]) -> Section:
     """Of the evaluations of the exam, or the main ones of several runs."""
     return _section("behaviour", "Behaviour", columns)
 
@@ -282,12 +281,12 @@ def checkpoints_section(run: ReportedRun) -> Section:
     lengths = validated(run, "completion_tokens_mean", "tokens written", 0, dots=False)
     unit = "tokens written per episode"
     figure = Figure(Lines("Length, examined checkpoints", STEP, unit, [lengths]))
-    columns = validation_columns(run)
+    columns = run.validation
     return _section("checkpoints", "Behaviour over training", columns, [figure])
 
 
 def _section(
-    id: str, title: str, columns: Sequence[EvaluationColumn], figures: Sequence[Figure] = ()
+    id: str, title: str, columns: Sequence[Evaluation], figures: Sequence[Figure] = ()
 ) -> Section:
     """Reads each transcripts.jsonl once. Of checkpoints of one run there are curves over steps."""
     found = {each.title: behaviour for each in columns if (behaviour := Behaviour.of(each))}

@@ -66,9 +66,8 @@ _ABSENT = {
 
 
 class ReportedRun:
-    """`scores` and `transcripts` are by the names of evaluations, in order. Those between the steps
-    of training are apart (`validation`); `best` says which of them is the best. `missing`: what is
-    absent or unreadable, in words."""
+    """`evaluations` by their names, in order; `best` says which of those between the steps of
+    training is the best. `missing`: what is absent or unreadable, in words."""
 
     def __init__(self, path: Path):
         """Raises UserError for what is no run folder, or holds nothing to report."""
@@ -80,18 +79,14 @@ class ReportedRun:
         self.path = path
         self.missing = [words for name, words in _ABSENT.items() if not (path / name).is_file()]
         self._works: dict[Path, list[Work]] = {}
-        folders = _evaluations(path)
-        self.scores, self.validation = dict[str, Json](), dict[str, Json]()
-        for name, folder in folders.items():
-            if score := self._read(folder / SCORE):
-                (self.validation if is_validation(name) else self.scores)[name] = score
-        without = [each / SCORE for each in folders.values() if not (each / SCORE).is_file()]
-        self.missing += [
-            f"no {file.relative_to(path)}, so there are no final metrics" for file in without
-        ]
-        files = {name: folder / TRANSCRIPTS for name, folder in folders.items()}
-        self.transcripts = {name: file for name, file in files.items() if file.is_file()}
-        if not self.transcripts:
+        self.evaluations = dict[str, Evaluation]()
+        for name, folder in _evaluations(path).items():
+            if not (file := folder / SCORE).is_file():
+                self.missing.append(f"no {file.relative_to(path)}, so there are no final metrics")
+            found = Evaluation(self, name, folder, self._read(file), *evaluation_words(name))
+            if found.score or found.transcripts:
+                self.evaluations[name] = found
+        if not any(each.transcripts for each in self.evaluations.values()):
             self.missing.append(f"no {TRANSCRIPTS}, so no episodes are shown")
         self.metrics, unreadable = logged_steps(path / METRICS)  # a row for each step, in order
         if unreadable:
@@ -100,7 +95,7 @@ class ReportedRun:
         self.comparison = self._read(path / COMPARISON)
         self.warnings = read_warnings(path / WARNINGS)  # of training, oldest first
         self.recipe, self.best = (json_object(path / name) or {} for name in (RECIPE, BEST))
-        if not (self.metrics or self.scores or self.transcripts or self.card):
+        if not (self.metrics or self.evaluations or self.card):
             raise UserError(
                 f"Nothing to report in '{path}': found none of {SCORE}, eval/*/{SCORE}, {METRICS},"
                 f" {TRANSCRIPTS}, {CARD}."
@@ -137,17 +132,58 @@ class ReportedRun:
         return self.stage(str(stages[-1])) if stages else []
 
     @property
-    def main_evaluation(self) -> str | None:
+    def exam(self) -> list[Evaluation]:
+        """The evaluations that were not made while it trained."""
+        return [each for each in self.evaluations.values() if not each.is_validation]
+
+    @property
+    def validation(self) -> list[Evaluation]:
+        """Those that were."""
+        return _told_apart(each for each in self.evaluations.values() if each.is_validation)
+
+    @property
+    def main(self) -> Evaluation | None:
         """The evaluation the page is about: after RL where there is one."""
-        for name in ("after_rl", "after_sft", TOP_LEVEL_RUN, *self.scores):
-            if name in self.scores:
-                return name
-        return None
+        scored = {each.name: each for each in self.exam if each.score}
+        known = ("after_rl", "after_sft", TOP_LEVEL_RUN)
+        return next((scored[name] for name in (*known, *scored) if name in scored), None)
 
     @property
     def score(self) -> Json:
         """Of the main evaluation; {} where there is none."""
-        return self.scores.get(str(self.main_evaluation), {})
+        return self.main.score if self.main else {}
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """One evaluation of a run, and how a page calls it."""
+
+    run: ReportedRun
+    name: str
+    folder: Path
+    score: Json  # {} where none can be read
+    title: str
+    note: str
+    colour: int
+
+    @property
+    def transcripts(self) -> Path | None:
+        file = self.folder / TRANSCRIPTS
+        return file if file.is_file() else None
+
+    @property
+    def is_validation(self) -> bool:
+        """Whether it was made while the run trained."""
+        return self.name.startswith(VALIDATION_STEP)
+
+    @property
+    def step(self) -> float | None:
+        """`…step-N` is of step N; the cold start is step 0 and the trained agent the last step that
+        was logged. None for other evaluations."""
+        if match := re.search(r"(?:^|[^a-z])step[-_ ]?(\d+)$", self.name):
+            return float(match[1])
+        last = max((number(row["step"]) or 0.0 for row in self.run.rl), default=None)
+        return None if last is None else {"after_sft": 0.0, "after_rl": last}.get(self.name)
 
 
 # ---- episodes
@@ -280,11 +316,6 @@ def reinforcement(recipe: Json) -> tuple[str, Json]:
     return "", {}
 
 
-def is_validation(name: str) -> bool:
-    """Whether an evaluation was made while the run trained."""
-    return name.startswith(VALIDATION_STEP)
-
-
 def _order(folder: Path) -> tuple[int, str, int]:
     """Those of a training first; step 20 before step 100."""
     known = list(EVALUATIONS)
@@ -317,71 +348,36 @@ def read_warnings(path: Path) -> list[Json]:
 # ---- evaluations as columns of a page, and as points of training (rows P12, P14)
 
 
-@dataclass(frozen=True, eq=False)
-class EvaluationColumn:
-    """An evaluation that stands beside others: those of one run, or the main ones of several."""
-
-    title: str
-    note: str
-    colour: int
-    run: ReportedRun
-    evaluation: str
-
-    @property
-    def score(self) -> Json:
-        scores = self.run.scores.get(self.evaluation)
-        return scores or self.run.validation.get(self.evaluation, {})
-
-
-def columns_of(runs: Mapping[str, ReportedRun]) -> list[EvaluationColumn]:
+def columns_of(runs: Mapping[str, ReportedRun]) -> list[Evaluation]:
     """Of one run the evaluations of its exam, checkpoints by their step; of several the main one of
-    each."""
+    each, under the run's name."""
     if len(runs) > 1:
         return [
-            EvaluationColumn(
-                name, evaluation_words(str(run.main_evaluation))[0], i, run, run.main_evaluation
-            )
+            replace(run.main, title=name, note=run.main.title, colour=i)
             for i, (name, run) in enumerate(runs.items())
-            if run.main_evaluation
+            if run.main
         ]
     (run,) = runs.values()
-    exam = [name for name in run.transcripts if not is_validation(name)]
-    return _columns(run, dict.fromkeys((*run.scores, *exam)))
+    return _told_apart(run.exam)
 
 
-def validation_columns(run: ReportedRun) -> list[EvaluationColumn]:
-    """The evaluations while it trained."""
-    return _columns(run, filter(is_validation, {**run.validation, **run.transcripts}))
-
-
-def _columns(run: ReportedRun, evaluations: Iterable[str]) -> list[EvaluationColumn]:
+def _told_apart(evaluations: Iterable[Evaluation]) -> list[Evaluation]:
     """By their usual words where those tell them apart, else by their names."""
-    found = []
-    for name in evaluations:
-        title, note, colour = evaluation_words(name)
-        step = step_of(name, run) if "step" in name else None
-        title = title if step is None else f"Step {step:.0f}"
-        found.append(EvaluationColumn(title, note, colour, run, name))
-    often = Counter(each.title for each in found)
-    return [
-        each if often[each.title] == 1 else replace(each, title=each.evaluation) for each in found
+    found = [
+        each
+        if "step" not in each.name or each.step is None
+        else replace(each, title=f"Step {each.step:.0f}")
+        for each in evaluations
     ]
+    often = Counter(each.title for each in found)
+    return [each if often[each.title] == 1 else replace(each, title=each.name) for each in found]
 
 
-def of_one_run(columns: Sequence[EvaluationColumn]) -> bool:
+def of_one_run(columns: Sequence[Evaluation]) -> bool:
     return len({each.run.path for each in columns}) == 1
 
 
-def step_of(name: str, run: ReportedRun) -> float | None:
-    """`…step-N` is step N; the cold start is step 0 and the trained agent the last step that was
-    logged. None for other evaluations."""
-    if match := re.search(r"(?:^|[^a-z])step[-_ ]?(\d+)$", name):
-        return float(match[1])
-    last = max((number(row["step"]) or 0.0 for row in run.rl), default=None)
-    return None if last is None else {"after_sft": 0.0, "after_rl": last}.get(name)
-
-
-def steps_of(columns: Iterable[EvaluationColumn]) -> dict[float, EvaluationColumn]:
+def steps_of(columns: Iterable[Evaluation]) -> dict[float, Evaluation]:
     """Those that are checkpoints, in order of their steps."""
-    steps = {step_of(each.evaluation, each.run): each for each in columns}
+    steps = {each.step: each for each in columns}
     return {step: steps[step] for step in sorted(step for step in steps if step is not None)}

@@ -27,13 +27,12 @@ from tripwright.errors import UserError
 from tripwright.evals.report.charts import COLOURS, Lines, Point, Series, smoothed
 from tripwright.evals.report.folder import (
     SUPERVISED,
-    EvaluationColumn,
+    Evaluation,
     Json,
     ReportedRun,
     metric_of,
     reinforcement,
     steps_of,
-    validation_columns,
 )
 from tripwright.evals.report.markup import Estimate, estimate, number, percent, plain, short
 from tripwright.evals.report.page import (
@@ -385,7 +384,7 @@ def cost_figures(runs: Mapping[str, Rows], level: float) -> list[Figure]:
 # ---- evaluations over steps (rows P12, P14)
 
 
-def rates_over(columns: Iterable[EvaluationColumn], metric: str) -> list[tuple[float, Estimate]]:
+def rates_over(columns: Iterable[Evaluation], metric: str) -> list[tuple[float, Estimate]]:
     found = ((x, metric_of(each.score, metric)) for x, each in steps_of(columns).items())
     return [(step, rate) for step, rate in found if rate]
 
@@ -400,7 +399,7 @@ def rate_series(
 
 def validated(run: ReportedRun, metric: str, name: str, colour: int, dots: bool = True) -> Series:
     """A metric of the evaluations while it trained, with its 95% intervals."""
-    return rate_series(name, rates_over(validation_columns(run), metric), colour, dots)
+    return rate_series(name, rates_over(run.validation, metric), colour, dots)
 
 
 def validated_rows(run: ReportedRun) -> list[Json]:
@@ -412,7 +411,7 @@ def validated_rows(run: ReportedRun) -> list[Json]:
     return [row | {"pass_rate": passes[row["step"]]} for row in logged if row["step"] in passes]
 
 
-def sub_reward_figure(columns: Sequence[EvaluationColumn]) -> Figure:
+def sub_reward_figure(columns: Sequence[Evaluation]) -> Figure:
     """Schema, micro and macro rates and passes of checkpoints over steps, from their score.json."""
     metrics = (name for each in columns for name in object_in(each.score, "metrics"))
     lines = []

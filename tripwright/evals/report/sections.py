@@ -23,14 +23,12 @@ from tripwright.evals.report import learning
 from tripwright.evals.report.behaviour import behaviour_section, checkpoints_section
 from tripwright.evals.report.folder import (
     BASELINES,
-    EvaluationColumn,
+    Evaluation,
     Json,
     ReportedRun,
     columns_of,
-    evaluation_words,
     metric_of,
     of_one_run,
-    validation_columns,
 )
 from tripwright.evals.report.markup import (
     Difference,
@@ -107,7 +105,7 @@ def report_page(
     ((name, run),) = runs.items()
     sections = [
         asked_section(run, viewer),
-        result_section(columns, run.difficulty, validation_columns(run)),
+        result_section(columns, run.difficulty, run.validation),
         next_section(run),
         warnings_section(run.warnings),
         *drawn,
@@ -147,7 +145,7 @@ def _subtitle(run: ReportedRun) -> str:
 def asked_section(run: ReportedRun, viewer: Viewer | None) -> Section:
     """What the main evaluation asked, with one trip that passes and one that fails."""
     final, examples = metric_of(run.score, "final"), viewer.examples if viewer else []
-    which, rules = evaluation_words(str(run.main_evaluation))[0], str(run.score.get("rules") or "")
+    which, rules = run.main.title if run.main else "", str(run.score.get("rules") or "")
     of = final and final.n is not None and of_words(final)
     text = Text(sentence("asked", final, of, which, rules and judged_by(rules)))
     return Section("asked", "What was asked", [text, *examples] if final or examples else [])
@@ -165,7 +163,7 @@ def next_section(run: ReportedRun) -> Section:
     if any(failed.values()):
         weakest = max(failed, key=lambda name: failed[name])
         steps.append(sentence("see_failures", fact_title(weakest), failed[weakest]))
-    if not run.scores and run.recipe:
+    if not run.main and run.recipe:
         steps.append(sentence("examine", run.path))
     best, last = number(run.best.get("step")), learning.most(run.rl or run.stage("sft"), "step")
     if best is not None and last is not None and best < last:
@@ -184,9 +182,9 @@ def warnings_section(warnings: Sequence[Json], of: str = "") -> Section:
 
 
 def result_section(
-    columns: Sequence[EvaluationColumn],
+    columns: Sequence[Evaluation],
     difficulty: Json,
-    validation: Sequence[EvaluationColumn] = (),
+    validation: Sequence[Evaluation] = (),
 ) -> Section:
     """What was not scored comes first, then a card for each evaluation, and the final pass rates in
     one table."""
@@ -195,7 +193,7 @@ def result_section(
     return Section("result", "Result", [*warned, cards, final_table(columns, difficulty)])
 
 
-def _card(column: EvaluationColumn) -> Card | None:
+def _card(column: Evaluation) -> Card | None:
     score, final = column.score, metric_of(column.score, "final")
     if not final:
         return None
@@ -204,7 +202,7 @@ def _card(column: EvaluationColumn) -> Card | None:
         "after_rl": comparison,
         "after_rl_with_faults": object_in(comparison, "with_faults"),
     }
-    change = Difference.of(compared.get(column.evaluation, {}).get("final"), True)
+    change = Difference.of(compared.get(column.name, {}).get("final"), True)
     rules = judged_by(str(score["rules"])) if score.get("rules") else ""
     lines = [
         ("muted", ", ".join(filter(None, (column.note, rules)))),
@@ -221,7 +219,7 @@ def _card(column: EvaluationColumn) -> Card | None:
     return Card(column.title, column.colour, lines)
 
 
-def _unscored_warning(column: EvaluationColumn) -> Text:
+def _unscored_warning(column: Evaluation) -> Text:
     score, final = column.score, metric_of(column.score, "final")
     unscored = int(number(score.get("unscored")) or 0)
     share = unscored / (final.n + unscored) if final and final.n else 1.0
@@ -229,7 +227,7 @@ def _unscored_warning(column: EvaluationColumn) -> Text:
     return Text(words if unscored and share > MOST_UNSCORED else "", "warning")
 
 
-def final_table(columns: Sequence[EvaluationColumn], difficulty: Json) -> PageTable:
+def final_table(columns: Sequence[Evaluation], difficulty: Json) -> PageTable:
     """The final pass rate of all requests, and of those that are alike in what requests are divided
     by: what the scripts and the expert reach that measured difficulty, then each evaluation."""
     sections = (
@@ -277,7 +275,7 @@ def metric_words(name: str) -> tuple[str, str] | None:
     return None
 
 
-def metrics_section(columns: Sequence[EvaluationColumn]) -> Section:
+def metrics_section(columns: Sequence[Evaluation]) -> Section:
     """One row per metric, one column per evaluation, and the paired difference where a run compared
     two of its own."""
     scored = [each for each in columns if each.score]
@@ -305,7 +303,7 @@ def _change_cell(change: Difference | None, *small: str) -> Cell | None:
     return Cell(words, (" · ".join(filter(None, (change.interval, change.p))), *small))
 
 
-def constraints_section(columns: Sequence[EvaluationColumn]) -> Section:
+def constraints_section(columns: Sequence[Evaluation]) -> Section:
     checks = {each: found for each in columns if (found := object_in(each.score, "constraints"))}
     rows = {}
     for name in dict.fromkeys(name for found in checks.values() for name in found):
@@ -321,7 +319,7 @@ def constraints_section(columns: Sequence[EvaluationColumn]) -> Section:
 
 
 def compared_sections(
-    runs: Runs, columns: Sequence[EvaluationColumn], allow_unlike: bool
+    runs: Runs, columns: Sequence[Evaluation], allow_unlike: bool
 ) -> list[Section]:
     """Of the main evaluations, query by query, from their transcripts; without those, what their
     cards say is compared, and their metrics stand side by side."""
@@ -329,11 +327,7 @@ def compared_sections(
     differing = unlike(cards) if len(cards) > 1 else []
     if differing and not allow_unlike:
         raise UserError(refusal(differing))
-    played = {
-        each.title: [path.parent]
-        for each in columns
-        if (path := each.run.transcripts.get(each.evaluation))
-    }
+    played = {each.title: [each.folder] for each in columns if each.transcripts}
     without = [name for name in runs if name not in played]
     parts: list[Part] = [Text(sentence("not_played", without) if without else "", "note")]
     metrics = metrics_section(columns)

@@ -31,7 +31,7 @@ from tripwright.agent.chat import TOKENIZER, TokenWords
 from tripwright.domains import domains, fact_title
 from tripwright.errors import UserError, counted
 from tripwright.evals.outcome import mark_words, request_facts
-from tripwright.evals.report.folder import BASELINES, ReportedRun, Work, evaluation_words
+from tripwright.evals.report.folder import BASELINES, ReportedRun, Work
 from tripwright.evals.report.markup import number, plain
 from tripwright.evals.report.page import Episodes, Example, Section, Text, page_file
 from tripwright.runs import TRANSCRIPTS, object_in, record_at
@@ -198,8 +198,8 @@ class Viewer:
 def sources_of(runs: dict[str, ReportedRun]) -> Iterator[Source]:
     """The main evaluation first, then the others, then the scripts that measured difficulty."""
     for run_name, run in runs.items():
-        main_first = sorted(run.transcripts, key=lambda name: name != run.main_evaluation)
-        found = {name: (evaluation_words(name)[0], run.transcripts[name]) for name in main_first}
+        main_first = sorted(run.evaluations.values(), key=lambda each: each is not run.main)
+        found = {each.name: (each.title, path) for each in main_first if (path := each.transcripts)}
         for path in sorted(run.path.glob(f"eval/*/*/{TRANSCRIPTS}")):
             outer, inner = path.parent.parent.name, path.parent.name
             is_script = outer == _SCRIPTS_FOLDER and inner in BASELINES
