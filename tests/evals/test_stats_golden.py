@@ -10,8 +10,14 @@ from typing import Any
 import pytest
 
 from tripwright.evals.power import paired_power, unpaired_queries
-from tripwright.statistics.paired import holm, paired_interval, sign_flip
-from tripwright.statistics.rates import clustered_rate, mcnemar_exact, wilson
+from tripwright.statistics.rates import (
+    clustered_rate,
+    holm,
+    mcnemar_exact,
+    paired_interval,
+    sign_flip,
+    wilson,
+)
 
 GOLDEN: dict[str, Any] = json.loads((Path(__file__).parent / "golden" / "stats.json").read_text())
 

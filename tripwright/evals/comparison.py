@@ -56,8 +56,7 @@ from tripwright.evals.scoreboard import (
 from tripwright.files import json_object
 from tripwright.progress import StatusLine
 from tripwright.runs import RECIPE, TRANSCRIPTS, Run, episode_lines, object_in
-from tripwright.statistics.paired import SMALLEST_P, holm, paired_interval, sign_flip
-from tripwright.statistics.rates import wilson
+from tripwright.statistics.rates import SMALLEST_P, holm, paired_interval, sign_flip, wilson
 from tripwright.statistics.resampling import bootstrap_p, over_seeds, percentiles
 
 if TYPE_CHECKING:

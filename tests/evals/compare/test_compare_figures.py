@@ -12,8 +12,7 @@ from tests.evals.compare.conftest import AFTER, BEFORE
 from tripwright.cli.main import Verb, main
 from tripwright.evals.outcome import Outcome
 from tripwright.evals.power import paired_queries
-from tripwright.statistics.paired import paired_interval
-from tripwright.statistics.rates import mcnemar_exact, rate
+from tripwright.statistics.rates import mcnemar_exact, paired_interval, rate
 
 UNSCORED = None
 PLACE = "eval/after_rl"
