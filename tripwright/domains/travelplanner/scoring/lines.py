@@ -57,7 +57,7 @@ SPLITS: dict[str, dict[str, tuple[int, int]]] = {
 
 
 class BadLine(ValueError):
-    """A line that is not {"query": …, "plan": …}."""
+    """A line that is not {"query": …, "plan": …}, or answers none of the requests."""
 
 
 def split_size(split: str) -> int:
@@ -65,10 +65,6 @@ def split_size(split: str) -> int:
 
 
 # ---- a file of requests
-
-
-class UnknownQuery(ValueError):
-    """A line names a request that the file does not hold."""
 
 
 class QueryFile:
@@ -95,15 +91,15 @@ class QueryFile:
         if isinstance(text, str):
             if (place := self._by_text.get(plain(text))) is None:
                 wrong = f"none of the {those} has the text {_short(text)}"
-                raise UnknownQuery(f"unknown query: {wrong}")
+                raise BadLine(f"unknown query: {wrong}")
             return place
         if idx is None and isinstance(request, dict):
             idx = request.get("idx")
         if type(idx) is not int:
             wanted = 'the "query" or the number "idx" of a request'
-            raise UnknownQuery(f"expected {wanted}, found neither")
+            raise BadLine(f"expected {wanted}, found neither")
         if idx not in self._by_id:
-            raise UnknownQuery(f"unknown query: idx {idx} is none of the {those}")
+            raise BadLine(f"unknown query: idx {idx} is none of the {those}")
         return self._by_id[idx]
 
     def _record(self, number: int, record: Any) -> dict[str, Any]:
@@ -165,7 +161,7 @@ class LineReader:
         try:
             record = read_record(line)
             query, inferred = self._request(number, record)
-        except (BadLine, UnknownQuery) as problem:
+        except BadLine as problem:
             return PlanLine(number, None, None, BAD_LINE, f"line {number}: {problem}")
         except CouldNotInfer as problem:
             told = f"line {number}: {problem}: delivered, and counted as failed"

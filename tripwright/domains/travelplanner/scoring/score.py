@@ -3,7 +3,7 @@ official evaluation counts, and honestly; in all, by level, by days and by both;
 interval over plans. Or every plan under two rule sets at once: what the one passes that the other
 does not.
 
-Every line is judged alone and in constant memory, and a line that cannot be read keeps its place in
+Every line is judged alone, and a line that cannot be read keeps its place in
 every honest denominator as a plan that was not delivered.
 
 *Official*: the denominators are the split's fixed numbers where a split is named (so what is
@@ -14,11 +14,11 @@ those of further rules too, and whatever was not evaluated, not delivered or cra
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.evaluate import check_rules, judge
@@ -126,52 +126,44 @@ class Tally:
     # none to be counted besides.
     whole: bool = False
     n: int = 0
-    bad_lines: int = 0
-    bad_plans: int = 0
-    unanswered: int = 0
-    repeats: int = 0  # plans for a request that an earlier line answers
     inferred: int = 0
-    _requests: set[str] = field(default_factory=set)  # answered, by their texts
+    _errors: Counter[str | None] = field(default_factory=Counter)
+    _requests: Counter[str] = field(default_factory=Counter)  # answered, by their texts
     # by level, days, source
     _sums: dict[tuple[str, str, str], Counter[Any]] = field(default_factory=dict)
-    _constraints: dict[str, list[int]] = field(default_factory=dict)  # passed, asked
+    # constraint → plans
+    _passed: Counter[str] = field(default_factory=Counter)
+    _asked: Counter[str] = field(default_factory=Counter)
 
     def add(self, query: Query | None, verdict: Verdict, inferred: bool = False) -> None:
-        self.bad_lines += verdict.error == BAD_LINE
+        self._errors[verdict.error] += 1
         if self.whole and verdict.error == BAD_LINE:
             return
         self.n += 1
-        self.bad_plans += verdict.error == BAD_PLAN
-        self.unanswered += verdict.error == UNANSWERED
         if query is not None and verdict.error != UNANSWERED:
-            request = plain(query.query or str(self.n))
-            self.repeats += request in self._requests
-            self._requests.add(request)
+            self._requests[plain(query.query or str(self.n))] += 1
         self.inferred += inferred
         level = query.level if query is not None and query.level in LEVELS else UNKNOWN
         days = str(query.days) if query is not None else UNKNOWN
         group = (level, days, "inferred" if inferred else "given")
         self._sums.setdefault(group, Counter()).update(_counts(query, verdict))
-        for name, passed in (held for g in verdict.groups[1:] for held in asked_of(g).items()):
-            rate = self._constraints.setdefault(name, [0, 0])
-            rate[0] += passed
-            rate[1] += 1
-
-    @property
-    def answered(self) -> int:
-        """Lines that answer a request."""
-        return self.n - self.unanswered - (0 if self.whole else self.bad_lines)
+        asked = asked_of(*verdict.groups[1:])
+        self._asked.update(asked.keys())
+        self._passed.update(name for name, passed in asked.items() if passed)
 
     def summary(self, rules: str) -> dict[str, Any]:
         """The last object of `score --json`."""
+        bad_lines, unanswered = self._errors[BAD_LINE], self._errors[UNANSWERED]
         summary: dict[str, Any] = {"kind": "summary", "rules": rules}
         if self.split is not None:
+            answered = self.n - unanswered - (0 if self.whole else bad_lines)
             summary["split"] = self.split
-            summary["missing"] = max(0, split_size(self.split) - self.answered)
-        summary |= {"requests": len(self._requests), "repeats": self.repeats}
-        summary |= {"unanswered": self.unanswered} if self.whole else {}
-        for name in ("bad_lines", "bad_plans", "inferred"):
-            summary[name] = getattr(self, name)
+            summary["missing"] = max(0, split_size(self.split) - answered)
+        summary["requests"] = len(self._requests)
+        summary["repeats"] = self._requests.total() - len(self._requests)
+        summary |= {"unanswered": unanswered} if self.whole else {}
+        summary |= {"bad_lines": bad_lines, "bad_plans": self._errors[BAD_PLAN]}
+        summary["inferred"] = self.inferred
         summary |= self._record(self._by().get((), Counter()))
         summary["by_level"] = {
             level: self._record(sums, level) for (level,), sums in self._by(0).items()
@@ -187,8 +179,8 @@ class Tally:
                 source: self._record(sums, UNKNOWN) for (source,), sums in self._by(2).items()
             }
         summary["constraints"] = {
-            name: rate_of(self._constraints[name][0], self._constraints[name][1])
-            for name in sorted(self._constraints, key=constraint_place)
+            name: rate_of(self._passed[name], self._asked[name])
+            for name in sorted(self._asked, key=constraint_place)
         }
         return summary
 
@@ -282,16 +274,20 @@ def split_denominators(
     return sum(queries for queries, _ in parts) // share, sum(hard for _, hard in parts) // share
 
 
-def asked_of(group: Group) -> dict[str, bool]:
-    """Every constraint of the group that exists for this plan → whether it passed: where the rules
+def asked_of(*groups: Group) -> dict[str, bool]:
+    """Every constraint of the groups that exists for this plan → whether it passed: where the rules
     spoke, what they spoke of; else what they would have spoken of. Not evaluated is not passed."""
-    if group.facts is None:
-        return dict.fromkeys(group.asked, False)
-    return {
-        name: fact.state is State.PASSED
-        for name, fact in group.facts.items()
-        if fact.state is not State.NOT_APPLICABLE
-    }
+    asked = dict[str, bool]()
+    for group in groups:
+        if group.facts is None:
+            asked |= dict.fromkeys(group.asked, False)
+        else:
+            asked |= {
+                name: fact.state is State.PASSED
+                for name, fact in group.facts.items()
+                if fact.state is not State.NOT_APPLICABLE
+            }
+    return asked
 
 
 def rate_of(
@@ -331,7 +327,13 @@ EXAMPLES = 5  # line numbers kept for each difference
 FINAL = "final"
 
 
-Verdicts = tuple[Verdict, Verdict]
+class Held(NamedTuple):
+    """One constraint, or the final verdict, of one line under both rule sets. `passed` is None
+    where the constraint does not exist for this plan."""
+
+    line: int
+    passed: Sequence[bool | None]
+    facts: Sequence[Fact | None]
 
 
 def compare_file(
@@ -346,18 +348,34 @@ def compare_file(
         check_rules(each)
     if rules[0] == rules[1]:
         raise UserError(f"Nothing to compare: both rule sets are '{rules[0]}'.")
-    meter = HackingMeter(rules, whole=queries is not None)
+    errors, held = Counter[str | None](), defaultdict[str, list[Held]](list)
     for line in LineReader(world, queries, split).read(path):
-        verdicts = judge_line(line, world, rules[0]), judge_line(line, world, rules[1])
-        meter.add(line, verdicts)
+        errors[line.error] += 1
+        verdicts = [judge_line(line, world, each) for each in rules]
         if line.number:
-            yield compared_record(line, verdicts)
-    yield meter.summary()
+            yield _compared(line, verdicts)
+        if queries is not None and line.error == BAD_LINE:
+            continue
+        firsts = [next(iter(verdict.failures), None) for verdict in verdicts]
+        held[FINAL].append(Held(line.number, [verdict.final for verdict in verdicts], firsts))
+        asked = [asked_of(*verdict.groups[1:]) for verdict in verdicts]
+        for name in asked[0] | asked[1]:
+            facts = [verdict.facts.get(name) for verdict in verdicts]
+            held[name].append(Held(line.number, [each.get(name) for each in asked], facts))
+    names = sorted(held.keys() - {FINAL}, key=constraint_place)
+    yield {
+        "kind": "comparison",
+        "rules": list(rules),
+        "n": len(held[FINAL]),
+        "bad_lines": errors[BAD_LINE],
+        **({"unanswered": errors[UNANSWERED]} if queries is not None else {}),
+        FINAL: _gap(held[FINAL], rules),
+        "constraints": {name: _gap(held[name], rules) for name in names},
+    }
 
 
-def compared_record(line: PlanLine, verdicts: Verdicts) -> dict[str, Any]:
+def _compared(line: PlanLine, verdicts: Sequence[Verdict]) -> dict[str, Any]:
     """The final verdicts and the constraints whose states differ."""
-    rules = [verdict.rules for verdict in verdicts]
     states = [
         {name: str(fact.state) for name, fact in verdict.facts.items()} for verdict in verdicts
     ]
@@ -366,7 +384,9 @@ def compared_record(line: PlanLine, verdicts: Verdicts) -> dict[str, Any]:
         "final": {verdict.rules: verdict.final for verdict in verdicts},
         "error": {verdict.rules: verdict.error for verdict in verdicts},
         "differ": {
-            name: {rule: state.get(name) for rule, state in zip(rules, states, strict=True)}
+            name: {
+                each.rules: state.get(name) for each, state in zip(verdicts, states, strict=True)
+            }
             for name in sorted({*states[0], *states[1]}, key=constraint_place)
             if states[0].get(name) != states[1].get(name)
         },
@@ -374,32 +394,18 @@ def compared_record(line: PlanLine, verdicts: Verdicts) -> dict[str, Any]:
     }
 
 
-@dataclass
-class RuleGap:
-    """One constraint, or the final verdict, under both rule sets. `only`: the lines that pass under
-    one alone, and what the other found."""
-
-    passed: list[int] = field(default_factory=lambda: [0, 0])
-    totals: list[int] = field(default_factory=lambda: [0, 0])
-    only: tuple[list[tuple[int, Fact | None]], ...] = field(default_factory=lambda: ([], []))
-
-    def add(self, line: int, passed: Sequence[bool | None], facts: Sequence[Fact | None]) -> None:
-        """`passed` is None where the constraint does not exist for this plan: what one rule set
-        does not ask for is no difference."""
-        for side, other in ((0, 1), (1, 0)):
-            self.passed[side] += passed[side] is True
-            self.totals[side] += passed[side] is not None
-            if passed[side] is True and passed[other] is False:
-                self.only[side].append((line, facts[other]))
-
-    def record(self, rules: tuple[str, str]) -> dict[str, Any]:
-        rates = [rate_of(k, n) for k, n in zip(self.passed, self.totals, strict=True)]
-        values = [rate["value"] for rate in rates]
-        return {
-            **dict(zip(rules, rates, strict=True)),
-            "gap": None if None in values else values[0] - values[1],
-            **{f"only_{name}": _difference(self.only[side]) for side, name in enumerate(rules)},
-        }
+def _gap(held: Sequence[Held], rules: tuple[str, str]) -> dict[str, Any]:
+    """Both rates and, for each rule set, the lines that pass under it alone. What one rule set does
+    not ask for is no difference."""
+    sides = [[each.passed[side] for each in held] for side in (0, 1)]
+    rates = [rate_of(side.count(True), len(side) - side.count(None)) for side in sides]
+    values = [rate["value"] for rate in rates]
+    gap: dict[str, Any] = dict(zip(rules, rates, strict=True))
+    gap["gap"] = None if None in values else values[0] - values[1]
+    for name, passing, other in zip(rules, (0, 1), (1, 0), strict=True):
+        alone = [each for each in held if each.passed[passing] and each.passed[other] is False]
+        gap[f"only_{name}"] = _difference([(each.line, each.facts[other]) for each in alone])
+    return gap
 
 
 def _difference(found: Sequence[tuple[int, Fact | None]]) -> dict[str, Any]:
@@ -418,40 +424,3 @@ def _difference(found: Sequence[tuple[int, Fact | None]]) -> dict[str, Any]:
         "lines": [line for line, _ in found[:EXAMPLES]],
         "example": next(examples, None),
     }
-
-
-class HackingMeter:
-    def __init__(self, rules: tuple[str, str], whole: bool = False):
-        """`whole` as for Tally."""
-        self.rules, self.whole, self.n, self.bad_lines, self.unanswered = rules, whole, 0, 0, 0
-        self._gaps: dict[str, RuleGap] = {FINAL: RuleGap()}
-
-    def add(self, line: PlanLine, verdicts: Verdicts) -> None:
-        self.bad_lines += line.error == BAD_LINE
-        if self.whole and line.error == BAD_LINE:
-            return
-        self.n += 1
-        self.unanswered += line.error == UNANSWERED
-        finals = [verdict.final for verdict in verdicts]
-        firsts = [next(iter(verdict.failures), None) for verdict in verdicts]
-        self._gaps[FINAL].add(line.number, finals, firsts)
-        asked = [
-            {name: held for group in each.groups[1:] for name, held in asked_of(group).items()}
-            for each in verdicts
-        ]
-        for name in asked[0] | asked[1]:
-            facts = [verdict.facts.get(name) for verdict in verdicts]
-            gap = self._gaps.setdefault(name, RuleGap())
-            gap.add(line.number, [each.get(name) for each in asked], facts)
-
-    def summary(self) -> dict[str, Any]:
-        names = sorted((name for name in self._gaps if name != FINAL), key=constraint_place)
-        return {
-            "kind": "comparison",
-            "rules": list(self.rules),
-            "n": self.n,
-            "bad_lines": self.bad_lines,
-            **({"unanswered": self.unanswered} if self.whole else {}),
-            FINAL: self._gaps[FINAL].record(self.rules),
-            "constraints": {name: self._gaps[name].record(self.rules) for name in names},
-        }

@@ -22,7 +22,6 @@ from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.domains.travelplanner.scoring.lines import (
     BadLine,
     QueryFile,
-    UnknownQuery,
     is_p3,
     official_plan,
     plain,
@@ -151,7 +150,7 @@ def read_submission(source: Path, queries: QueryFile, world: World | None = None
         try:
             record = read_record(text)
             place = queries.find(record.get("idx"), record.get("query"))
-        except (BadLine, UnknownQuery) as problem:
+        except BadLine as problem:
             submission.notes.append(f"line {number}: {problem}")
             continue
         if (first := line_of.setdefault(place, number)) != number:
