@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 from pydantic import FailFast, TypeAdapter, ValidationError
 
 from tripwright.domains.travelplanner.plan.plan import ONE_OF_TAGS, DayPlan
-from tripwright.errors import object_of_pairs, repeated_key
+from tripwright.errors import described, object_of_pairs, printable, repeated_key
 
 OPEN, CLOSE = "<answer>", "</answer>"
 INCOMPLETE = f"the last {OPEN} block is not complete"
@@ -46,27 +46,21 @@ def parse_answer(text: str) -> ParsedAnswer:
     if answer is None:
         return _problem(f"{INCOMPLETE}: expected {OPEN} [ … ] {CLOSE}")
     try:
-        return parse_days(
-            json.loads(
-                _without_fence(answer),
-                parse_constant=_refuse_constant,
-                object_pairs_hook=object_of_pairs,
-            )
-        )
+        return parse_days(json.loads(_without_fence(answer), object_pairs_hook=object_of_pairs))
     except json.JSONDecodeError as error:
         return _problem(
             f"the answer is not valid JSON: {error.msg} at line {error.lineno} column {error.colno}"
         )
     except RecursionError:
         return _problem("the answer is nested too deeply to be a plan")
-    except ValueError as error:  # NaN, Infinity, an integer of thousands of digits
+    except ValueError as error:  # an integer of thousands of digits
         return _problem(f"the answer is not valid JSON: {error}")
 
 
 def parse_days(days: Any) -> ParsedAnswer:
     """The same for JSON data that is already read."""
     if not isinstance(days, list):
-        return _problem(f"a plan is a JSON array of day objects, found {_json_type(days)}")
+        return _problem(f"a plan is a JSON array of day objects, found {described(days)}")
     if not days:
         return _problem("the plan has no days")
     for number, day in enumerate(days, start=1):
@@ -76,8 +70,6 @@ def parse_days(days: Any) -> ParsedAnswer:
         return ParsedAnswer(_DAYS.validate_python(days), None)
     except ValidationError as error:
         return _problem(_first_problem(error))
-    except RecursionError:
-        return _problem("the answer is nested too deeply to be a plan")
 
 
 def _first_problem(error: ValidationError) -> str:
@@ -93,20 +85,10 @@ def _first_problem(error: ValidationError) -> str:
 
 
 def _shown(value: Any) -> str:
-    if isinstance(value, (dict, list)):
-        return _json_type(value)
+    if isinstance(value, dict | list):
+        return described(value)
     text = ascii(value)
     return text if len(text) <= 60 else text[:57] + "..."
-
-
-def _json_type(value: Any) -> str:
-    return {
-        dict: "an object",
-        list: "an array",
-        str: "a string",
-        bool: "a boolean",
-        type(None): "null",
-    }.get(type(value), "a number")
 
 
 def _without_fence(text: str) -> str:
@@ -119,11 +101,5 @@ def _without_fence(text: str) -> str:
     return rest if newline and language.strip().lower() in ("", "json") else inside
 
 
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a JSON number")
-
-
 def _problem(text: str) -> ParsedAnswer:
-    return ParsedAnswer(
-        None, " ".join(ascii(text)[1:-1].split()) if not text.isprintable() else text
-    )
+    return ParsedAnswer(None, printable(text))

@@ -20,7 +20,6 @@ Meal = Literal["breakfast", "lunch", "dinner"]
 PlaceKind = Literal["restaurant", "attraction", "accommodation"]
 # (kind, name, candidate cities in order) → the city that has it
 CityOf = Callable[[PlaceKind, str, Sequence[str]], str | None]
-Claims = tuple[tuple[str, str | None], ...]  # label, value: what is said of a leg
 
 MEALS: tuple[Meal, ...] = ("breakfast", "lunch", "dinner")
 # The fields of a day in the official format, beside "days": in the order in which a day is written,
@@ -106,8 +105,6 @@ class DayPlan(_Strict):
         """The day as JSON data, as the schema spells it."""
         return self.model_dump(by_alias=True, exclude_none=True)
 
-
-Plan = list[DayPlan]
 
 # appear in Pydantic's error paths, not in the user's JSON
 ONE_OF_TAGS = frozenset({"text", "object", "array"})
@@ -235,23 +232,21 @@ def _official_transport(transport: Transport | Literal["-"]) -> str:
     """With all that is said of the leg: the official rules read past it, strict ones don't."""
     if transport == "-":
         return "-"
-    route = f"from {transport.origin} to {transport.destination}"
-    times: Claims = (
-        ("Departure Time", transport.departure_time),
-        ("Arrival Time", transport.arrival_time),
-    )
-    figures: Claims = (
-        ("duration", transport.duration),
-        ("distance", transport.distance),
-        ("cost", str(transport.cost)),
-    )
+    times = {"Departure Time": transport.departure_time, "Arrival Time": transport.arrival_time}
+    figures = {"duration": transport.duration, "distance": transport.distance}
+    costs = {"cost": str(transport.cost)}
     if transport.mode == "flight":
         # no number stays a flight, and an invalid one
-        head, claims = f"Flight Number: {transport.flight_number or ''}", times + figures
+        way, claims = f"Flight Number: {transport.flight_number or ''}", times | figures | costs
     else:
-        head = "Taxi" if transport.mode == "taxi" else "Self-driving"
         # not "Flight Number": the official rules would take it for a flight
-        claims = figures + (("number", transport.flight_number),) + times
-    said = [f"{label}: {claim}" for label, claim in claims if claim is not None]
+        numbers = {"number": transport.flight_number}
+        way, claims = transport.mode.capitalize(), figures | costs | numbers | times
+    route = f"from {transport.origin} to {transport.destination}"
     # ", " is what separates claims: "2 hours, 24 minutes" is one
-    return ", ".join([head, route, *(claim.replace(", ", " ") for claim in said)])
+    said = [
+        f"{label}: {claim.replace(', ', ' ')}"
+        for label, claim in claims.items()
+        if claim is not None
+    ]
+    return ", ".join([way, route, *said])
