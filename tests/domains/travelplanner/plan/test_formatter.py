@@ -11,7 +11,7 @@ import pytest
 
 from tests.printed import printed
 from tripwright.domains.travelplanner.plan.formatter import (
-    EXAMPLE_PLAN,
+    EXAMPLE_ANSWER,
     EXAMPLE_TEXT,
     PROMPT,
     format_all,
@@ -33,6 +33,7 @@ from tripwright.llm.endpoint import MOST_FAULTS
 
 FIELDS = {"org": "Oldport", "dest": "Millbrook", "days": 3, "visiting_city_number": 1, "date": []}
 QUERY = Query.model_validate(FIELDS | {"people_number": 2, "budget": 9, "query": "Go!"})
+EXAMPLE_PLAN = [{"days": day.pop("day"), **day} for day in json.loads(EXAMPLE_ANSWER)]
 GOOD = json.dumps(EXAMPLE_PLAN)
 
 

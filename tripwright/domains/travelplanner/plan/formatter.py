@@ -57,26 +57,10 @@ EXAMPLE_TEXT = """Day 1: drive from Oldport to Millbrook (about 2 hours 5 mins, 
 Day 2: breakfast at Corner Bakery, a visit to the **Clock Museum** and **Mill Park**, lunch at Noodle House; dinner on the way.
 Day 3: fly home, Millbrook to Oldport, flight F7654321, 18:05 to 19:00."""
 
-_LOFT = "Loft by the river, Millbrook"
-_DRIVE = (
-    "Self-driving, from Oldport to Millbrook, duration: 2 hours 5 mins, distance: 200 km, cost: 10"
-)
-_FLIGHT = (
-    "Flight Number: F7654321, from Millbrook to Oldport, Departure Time: 18:05, Arrival Time: 19:00"
-)
-_SIGHTS = "Clock Museum, Millbrook;Mill Park, Millbrook;"
-_MEALS = "The Green Door, Millbrook", "Corner Bakery, Millbrook", "Noodle House, Millbrook"
-EXAMPLE_PLAN = [
-    {"days": number, **dict(zip(OFFICIAL_FIELDS, texts, strict=True))}
-    for number, texts in enumerate(
-        [
-            ("from Oldport to Millbrook", _DRIVE, "-", "-", "-", _MEALS[0], _LOFT),
-            ("Millbrook", "-", _MEALS[1], _SIGHTS, _MEALS[2], "-", _LOFT),
-            ("from Millbrook to Oldport", _FLIGHT, "-", "-", "-", "-", "-"),
-        ],
-        start=1,
-    )
-]
+EXAMPLE_ANSWER = """\
+[{"day": 1, "current_city": "from Oldport to Millbrook", "transportation": "Self-driving, from Oldport to Millbrook, duration: 2 hours 5 mins, distance: 200 km, cost: 10", "breakfast": "-", "attraction": "-", "lunch": "-", "dinner": "The Green Door, Millbrook", "accommodation": "Loft by the river, Millbrook"}, \
+{"day": 2, "current_city": "Millbrook", "transportation": "-", "breakfast": "Corner Bakery, Millbrook", "attraction": "Clock Museum, Millbrook;Mill Park, Millbrook;", "lunch": "Noodle House, Millbrook", "dinner": "-", "accommodation": "Loft by the river, Millbrook"}, \
+{"day": 3, "current_city": "from Millbrook to Oldport", "transportation": "Flight Number: F7654321, from Millbrook to Oldport, Departure Time: 18:05, Arrival Time: 19:00", "breakfast": "-", "attraction": "-", "lunch": "-", "dinner": "-", "accommodation": "-"}]"""
 
 Key = TypeVar("Key")
 
@@ -155,9 +139,7 @@ def _not_answered(fault: Fault) -> FormattedPlan:
 
 def messages(query: Query, text: str) -> list[dict[str, str]]:
     asked = query.query or f"{query.org} to {query.dest}, {query.days} days"
-    as_printed = {"days": "day"}  # the prompt's name of the field
-    plan = [{as_printed.get(key, key): day[key] for key in day} for day in EXAMPLE_PLAN]
-    examples = f"{EXAMPLE_TEXT}\n{json.dumps(plan, ensure_ascii=False)}"
+    examples = f"{EXAMPLE_TEXT}\n{EXAMPLE_ANSWER}"
     prompt = PROMPT.format(examples=examples, query=asked, text=text)
     return [{"role": "user", "content": prompt.encode("utf-8", "replace").decode()}]
 
