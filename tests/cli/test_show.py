@@ -113,17 +113,18 @@ def test_what_is_wrong_stands_under_what_it_concerns(query, world):
     costs = (Cost(2, "lunch", "Grill", 10.25, 2), Cost(2, "taxi", "x", 1980, 1))
     verdict = plan_verdict("strict", ("valid_cost",), facts, hard, costs)
     view = plan_view(query.model_copy(update={"budget": 2000}), plan, verdict)
-    first, second, third = view.days
-    assert [day.sign for day in view.days] == ["✓", "✗", "✗"] and second.cost_usd == 2000.5
-    remarks = {line.text: line.remarks for line in second.lines if line.remarks}
+    first, second, third = view.parts
+    assert second.cost == 2000.5
+    remarks = {item.text: item.remarks for item in second.items if item.remarks}
     assert remarks == {
         "Lake, X": ("Complete information: needed a place in Y",),
         "-": ("Complete information: needed a dinner (found nothing)",),
     }
     assert third.remarks == ("Complete information: needed an easy day",) and not first.remarks
-    (lunch,) = [line for line in second.lines if line.field == "lunch"]
-    assert (lunch.cost_usd, lunch.count) == (20.5, "2 × $10.25")
-    lines = [line.strip() for line in plan_text(view).splitlines()]
+    (lunch,) = [item for item in second.items if item.kind == "lunch"]
+    assert (lunch.cost, lunch.count) == (20.5, "2 × $10.25")
+    lines = [line.strip() for line in plan_text(view, verdict).splitlines()]
+    assert [line[:7] for line in lines if " Day " in line] == ["✓ Day 1", "✗ Day 2", "✗ Day 3"]
     lake = next(i for i, line in enumerate(lines) if line.endswith("Lake, X"))
     assert lines[lake + 1] == f"✗ {remarks['Lake, X'][0]}" and lines[1].startswith("✗ fails")
     assert "total          $2,000.50  ✗ $0.50 over the budget of $2,000.00" in lines
@@ -139,18 +140,21 @@ def test_what_is_wrong_stands_under_what_it_concerns(query, world):
 
 def test_colours_are_only_for_terminals(query, world, shown):
     plan = official(query, world)
-    view = plan_view(query, plan, judge(query, plan, world, "strict"))
-    assert "\x1b[32m✓ passes" in plan_text(view, colour=True)
+    verdict = judge(query, plan, world, "strict")
+    view = plan_view(query, plan, verdict)
+    assert "\x1b[32m✓ passes" in plan_text(view, verdict, colour=True)
     assert "\x1b" not in shown("{p}/plans.jsonl {w}")
 
 
 def test_a_day_that_the_plan_lacks_is_shown(query, world):
     plan = official(query, world)[:1]
-    view = plan_view(query, plan, judge(query, plan, world, "strict"))
-    titles = [f"Day {n} {date}" for n, date in enumerate(query.date, start=1)]
-    assert [day.title for day in view.days] == titles
-    assert view.days[1].city == "nothing planned"
-    assert [day.sign for day in view.days][1:] == ["", ""]
+    verdict = judge(query, plan, world, "strict")
+    view = plan_view(query, plan, verdict)
+    assert [(part.title, part.date) for part in view.parts] == [
+        (f"Day {n}", date) for n, date in enumerate(query.date, start=1)
+    ]
+    assert view.parts[1].where == "nothing planned"
+    assert "✓ Day 2" not in plan_text(view, verdict)
 
 
 ANYTHING = st.recursive(
@@ -191,7 +195,7 @@ def test_any_plan_can_be_shown(plan, rules):
     query = Query.model_validate(ODD_REQUEST)
     for verdict in (None, judge(query, copy.deepcopy(plan), WORLD, rules)):
         view = plan_view(query, plan, verdict)
-        text = plan_text(view)
+        text = plan_text(view, verdict)
         assert all(line.isprintable() for line in text.split("\n"))
 
 

@@ -9,18 +9,17 @@ import datetime
 import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from statistics import fmean
 from typing import Any, NamedTuple
 
 from tripwright.domains.desk import (
-    Check,
     Desk,
     FieldProblem,
     FormField,
     FormProblems,
     Item,
     NoPlan,
-    PlanPart,
     RequestChange,
     RouteStop,
     Span,
@@ -36,12 +35,7 @@ from tripwright.domains.travelplanner.oracle.options import (
     ROOM_TYPES,
     TRANSPORTATION,
 )
-from tripwright.domains.travelplanner.plan_view import (
-    DayLine,
-    fact_details,
-    plan_view,
-    verdict_words,
-)
+from tripwright.domains.travelplanner.plan_view import plan_view, verdict_words
 from tripwright.domains.travelplanner.planning import replan
 from tripwright.domains.travelplanner.queries.reading import CITIES_BY_DAYS, Gazetteer, complete
 from tripwright.domains.travelplanner.queries.sample import make_queries
@@ -49,7 +43,6 @@ from tripwright.domains.travelplanner.queries.wishes import CouldNotInfer
 from tripwright.domains.travelplanner.queries.wording import LARGEST_BUDGET_USD, word_query
 from tripwright.domains.travelplanner.query import MOST_PEOPLE, Query
 from tripwright.domains.travelplanner.rules.evaluate import judge
-from tripwright.domains.travelplanner.rules.facts import fact_words
 from tripwright.domains.travelplanner.rules.lookup import from_to, name_and_city, travel_mode
 from tripwright.domains.wording import capitalised
 from tripwright.world.scales import CUISINES
@@ -74,57 +67,30 @@ def view(record: Mapping[str, Any], place: Place) -> TripView:
     rules = (record.get("verdict") or {}).get("rules", "strict")
     verdict = judge(query, plan or None, world, rules)
     seen = tuple(_seen(record["transcript"]))
-    shown = plan_view(query, plan, verdict)
-    days = {number: day for number, day in enumerate(plan, start=1) if isinstance(day, dict)}
+    shown = plan_view(query, plan, verdict, [f"The plan {verdict_words(verdict)}."])
     parts = [
-        PlanPart(
-            str(day.number),
-            f"Day {day.number}",
-            query.date[day.number - 1] if day.number <= len(query.date) else None,
-            day.city,
-            tuple(_items(day.lines, query, day.number, seen, world)),
-            day.cost_usd,
-            day.remarks,
-        )
-        for day in shown.days
+        replace(part, items=tuple(_resting(item, part.date, seen, world) for item in part.items))
+        for part in shown.parts
     ]
-    stops, means = _route(query, days)
-    return TripView(
-        f"{query.org} to {query.dest}",
-        tuple(parts),
-        tuple(
-            Check(group.name, fact.name, fact_words(fact), fact.state.value, fact_details(fact))
-            for group in verdict.groups[1:]
-            for fact in (group.facts or {}).values()
-        ),
-        verdict.final,
-        cost=verdict.details["total_cost"] if "costs" in verdict.details else None,
-        budget=query.budget,
+    stops, means = _route(query, [day for day in plan if isinstance(day, dict)])
+    return replace(
+        shown,
+        title=f"{query.org} to {query.dest}",
+        parts=tuple(parts),
         route=tuple(RouteStop(city, *_position(city, world)) for city in stops),
         means=tuple(means),
-        notes=(f"The plan {verdict_words(verdict)}.", *shown.notes),
     )
 
 
-def _items(
-    lines: Sequence[DayLine], query: Query, day: int, seen: Sequence[_Shown], world: World
-) -> Iterator[Item]:
-    for line in lines:
-        if line.text == "-" and not line.remarks:
-            continue
-        kind, starts, ends, evidence = line.field, None, None, None
-        if kind == "transportation":
-            kind = (travel_mode(line.text) or "way").lower()
-            number = _flight_number(line.text)
-            mode = () if number else (kind.removeprefix("self-"),)
-            evidence = _evidence(seen, number, *from_to(line.text), *mode)
-            starts, ends = _flight_times(number, query, day, line.text, world)
-        else:
-            evidence = _evidence(seen, *name_and_city(line.text))
-        price = (line.cost_usd, line.count)
-        yield Item(
-            kind, line.label, line.text, starts, ends, *price, evidence, remarks=line.remarks
-        )
+def _resting(item: Item, date: str | None, seen: Sequence[_Shown], world: World) -> Item:
+    """With the row that it rests on and, of a flight, with its times."""
+    if item.kind != "transportation":
+        return replace(item, evidence=_evidence(seen, *name_and_city(item.text)))
+    kind, number = (travel_mode(item.text) or "way").lower(), _flight_number(item.text)
+    mode = () if number else (kind.removeprefix("self-"),)
+    evidence = _evidence(seen, number, *from_to(item.text), *mode)
+    starts, ends = _flight_times(number, date, item.text, world)
+    return replace(item, kind=kind, starts=starts, ends=ends, evidence=evidence)
 
 
 def _flight_number(text: str) -> str | None:
@@ -134,18 +100,15 @@ def _flight_number(text: str) -> str | None:
 
 
 def _flight_times(
-    number: str | None, query: Query, day: int, text: str, world: World
+    number: str | None, date: str | None, text: str, world: World
 ) -> tuple[str | None, str | None]:
     """Local ISO times; a flight that lands after midnight has no end on its own day."""
-    if number is None or day > len(query.date):
-        return None, None
     origin, destination = from_to(text)
-    date = query.date[day - 1]
-    flights = world.flights(origin, destination, date) if origin and destination else None
-    for flight in flights or ():
-        if flight.number == number:
-            start, end = f"{date}T{flight.departure_time}", f"{date}T{flight.arrival_time}"
-            return start, end if end > start else None
+    if number and date and origin and destination:
+        for flight in world.flights(origin, destination, date) or ():
+            if flight.number == number:
+                start, end = f"{date}T{flight.departure_time}", f"{date}T{flight.arrival_time}"
+                return start, end if end > start else None
     return None, None
 
 
@@ -172,10 +135,10 @@ def _evidence(
     return None
 
 
-def _route(query: Query, days: Mapping[int, Mapping[str, Any]]) -> tuple[list[str], list[str]]:
+def _route(query: Query, days: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[str]]:
     """Stops in the order of travel, home first, and the means between them."""
     stops, means = [query.org], list[str]()
-    for day in days.values():
+    for day in days:
         city, way = day.get("current_city"), day.get("transportation")
         destination = from_to(city)[1] if isinstance(city, str) else None
         if destination:

@@ -7,15 +7,16 @@ official format; all of it is said once more with its constraint.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
+from tripwright.domains.desk import Check, Item, PlanPart, TripView
 from tripwright.domains.travelplanner.plan.plan import OFFICIAL_FIELDS
 from tripwright.domains.travelplanner.query import Query, request_line
 from tripwright.domains.travelplanner.rules.facts import fact_words
-from tripwright.errors import printable
+from tripwright.errors import counted, printable
 from tripwright.verdict import Evidence, Fact, Verdict
 
 FIELDS = OFFICIAL_FIELDS[1:]  # the city stands in the heading of its day
@@ -33,56 +34,17 @@ MOST_MISSING = 30  # days that a plan lacks are shown up to this one
 Remark = tuple[str | None, str]  # what was found, what is wrong
 
 
-@dataclass(frozen=True)
-class DayLine:
-    """One piece of a day: `label` only on the first of a `field`; `remarks` are what is wrong with
-    it."""
-
-    field: str
-    label: str
-    text: str
-    cost_usd: float | None = None
-    count: str = ""  # "4 × $36.00"
-    remarks: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class DayView:
-    number: int
-    date: str
-    city: str
-    lines: tuple[DayLine, ...]
-    remarks: tuple[str, ...]  # about the day as a whole
-    cost_usd: float | None
-    sign: str  # ✓ nothing is wrong with it, ✗ something is; empty where nobody judged it
-
-    @property
-    def title(self) -> str:
-        return f"Day {self.number} {self.date}".rstrip()
-
-
-@dataclass(frozen=True)
-class PlanView:
-    request: str
-    days: tuple[DayView, ...]
-    verdict: Verdict | None
-    budget_usd: float | None
-    notes: tuple[str, ...]  # what keeps the view from being whole, and why
-
-    @property
-    def by_kind(self) -> dict[str, float]:
-        """Kind of cost → US dollars."""
-        kinds: dict[str, float] = {}
-        for kind, words in KINDS.items():
-            for cost in costs_of(self.verdict):
-                if cost["kind"] == kind:
-                    kinds[words] = kinds.get(words, 0.0) + cost["total_usd"]
-        return kinds
-
-
 def costs_of(verdict: Verdict | None) -> Sequence[Mapping[str, Any]]:
     """Records of `rules.facts.Cost`."""
     return () if verdict is None else verdict.details.get("costs", ())
+
+
+def costs_by_kind(verdict: Verdict | None) -> dict[str, float]:
+    """Kind of cost → US dollars."""
+    kinds = Counter[str]()
+    for cost in costs_of(verdict):
+        kinds[cost["kind"]] += cost["total_usd"]
+    return {words: kinds[kind] for kind, words in KINDS.items() if kind in kinds}
 
 
 def plan_view(
@@ -90,10 +52,10 @@ def plan_view(
     plan: Sequence[Any] | None,
     verdict: Verdict | None,
     notes: Sequence[str] = (),
-) -> PlanView:
+) -> TripView:
     """`plan` in the official format or whatever came instead; without a verdict, the plan alone.
     Padding (`{}` and null) is no day. Of a judged plan the days are shown that it lacks, too:
-    something is wrong with them."""
+    something is wrong with them. `notes` say what keeps the view from being whole, and why."""
     days = {number: day for number, day in enumerate(plan or (), start=1) if day}
     if query and plan and verdict:
         for number in range(1, min(query.days, MOST_MISSING) + 1):
@@ -104,14 +66,20 @@ def plan_view(
             if each.day in remarks:
                 remark = (each.found, f"{fact_words(fact)}: {_needed(each)}")
                 remarks[each.day][each.field or "current_city"].append(remark)
-    return PlanView(
+    return TripView(
         request_line(query) if query else "A plan without its request",
         tuple(
             _day(number, days[number], query, verdict, remarks[number]) for number in sorted(days)
         ),
-        verdict,
-        query.budget if query else None,
-        (*notes, *_notes(plan, verdict)),
+        tuple(
+            Check(group.name, fact.name, fact_words(fact), fact.state.value, _details(fact))
+            for group in (verdict.groups[1:] if verdict else ())
+            for fact in (group.facts or {}).values()
+        ),
+        verdict is not None and verdict.final,
+        cost=verdict.details["total_cost"] if verdict and costs_of(verdict) else None,
+        budget=query.budget if query else None,
+        notes=(*notes, *_notes(plan, verdict)),
     )
 
 
@@ -121,28 +89,26 @@ def _day(
     query: Query | None,
     verdict: Verdict | None,
     remarks: dict[str, list[Remark]],
-) -> DayView:
+) -> PlanPart:
     city, fields = "nothing planned" if day is None else printable(day), dict[str, Any]()
     if isinstance(day, dict):
         city, fields = printable(day.get("current_city", day.get("city", "?"))), day
     day_costs = [cost for cost in costs_of(verdict) if cost["day"] == number]
-    lines: list[DayLine] = []
+    items: list[Item] = []
     for field in [*FIELDS, *(field for field in remarks if field not in OFFICIAL_FIELDS)]:
         pieces = _pieces(field, fields.get(field)) if field in FIELDS else []
         if pieces or field in remarks:
             costs = [cost for cost in day_costs if _field_of(cost) == field]
-            lines += _lines(field, pieces or ["-"], remarks.get(field, []), costs)
-    whole = _under([city], remarks.get("current_city", []))[0]
+            items += _items(field, pieces or ["-"], remarks.get(field, []), costs)
     beyond = query is not None and number > query.days
-    is_judged = verdict is not None and verdict.group("commonsense").facts is not None
-    return DayView(
-        number,
-        printable(query.date[number - 1]) if query and number <= len(query.date) else "",
+    return PlanPart(
+        str(number),
+        f"Day {number}",
+        printable(query.date[number - 1]) if query and number <= len(query.date) else None,
         f"{city}  (after the last day of the trip)" if beyond else city,
-        tuple(lines),
-        tuple(whole),
+        tuple(items),
         sum(cost["total_usd"] for cost in day_costs) if day_costs else None,
-        "✗" if remarks else "✓" if is_judged and lines and not beyond else "",
+        tuple(_under([city], remarks.get("current_city", []))[0]),
     )
 
 
@@ -159,20 +125,18 @@ def _pieces(field: str, value: Any) -> list[str]:
     return [printable(value)]
 
 
-def _lines(
+def _items(
     field: str, pieces: list[str], remarks: list[Remark], costs: list[Mapping[str, Any]]
-) -> list[DayLine]:
-    under = _under(pieces, remarks)
+) -> list[Item]:
+    """The first has the label of the field, and what the whole field costs."""
     total = sum(cost["total_usd"] for cost in costs) if costs else None
     counts = ((cost["count"], usd(cost["unit_usd"])) for cost in costs if cost["count"] != 1)
     count = ", ".join(f"{number} × {price}" for number, price in counts)
-    label = LABELS.get(field, field)
-    return [
-        DayLine(field, label, piece, total, count, tuple(wrong))
-        if i == 0
-        else DayLine(field, "", piece, remarks=tuple(wrong))
-        for i, (piece, wrong) in enumerate(zip(pieces, under, strict=True))
-    ]
+    first, *more = (
+        Item(field, "", piece, remarks=tuple(wrong))
+        for piece, wrong in zip(pieces, _under(pieces, remarks), strict=True)
+    )
+    return [replace(first, label=LABELS.get(field, field), cost=total, count=count), *more]
 
 
 def _under(pieces: list[str], remarks: list[Remark]) -> list[list[str]]:
@@ -188,13 +152,13 @@ def _under(pieces: list[str], remarks: list[Remark]) -> list[list[str]]:
     return under
 
 
-def fact_details(fact: Fact) -> tuple[str, ...]:
+def _details(fact: Fact) -> tuple[str, ...]:
     """What was found for it, or why it has none."""
-    told = tuple(map(evidence_words, fact.evidence))
+    told = tuple(map(_evidence_words, fact.evidence))
     return told or ((printable(fact.message),) if fact.message else ())
 
 
-def evidence_words(evidence: Evidence) -> str:
+def _evidence_words(evidence: Evidence) -> str:
     where = ", ".join([f"day {evidence.day}", *filter(None, [evidence.field])])
     found = f" (found {printable(evidence.found)})" if evidence.found else ""
     return f"{where + ': ' if evidence.day else ''}{_needed(evidence)}{found}"
@@ -223,18 +187,8 @@ def verdict_words(verdict: Verdict) -> str:
     if verdict.final:
         return f"passes the {verdict.rules} rules"
     failed = len(verdict.failures)
-    broken = f": {failed} {'constraint is' if failed == 1 else 'constraints are'} broken"
-    return f"fails the {verdict.rules} rules{broken if failed else ''}"
-
-
-def budget_words(cost_usd: float, budget_usd: float | None) -> tuple[str, str]:
-    """(sign, words)"""
-    if budget_usd is None:
-        return "–", "the request states no budget"
-    left = budget_usd - cost_usd
-    if left < 0:
-        return "✗", f"{usd(-left)} over the budget of {usd(budget_usd)}"
-    return "✓", f"{usd(left)} of {usd(budget_usd)} left"
+    broken = f": {counted(failed, 'constraint')} broken" if failed else ""
+    return f"fails the {verdict.rules} rules{broken}"
 
 
 def usd(amount: float) -> str:
@@ -247,12 +201,12 @@ def plan_page(record: Mapping[str, Any]) -> str | None:
     if not isinstance(plan, list) or not plan:
         return None
     days = []
-    for day in plan_view(None, plan, None).days:
+    for day in plan_view(None, plan, None).parts:
         lines: list[str] = []
-        for line in day.lines:
-            if line.label:
-                lines.append(f"- {line.label}: {line.text}")
+        for item in day.items:
+            if item.label:
+                lines.append(f"- {item.label}: {item.text}")
             else:
-                lines[-1] += f"; {line.text}"
-        days.append("\n".join([f"**Day {day.number}: {day.city}**\n", *lines]))
+                lines[-1] += f"; {item.text}"
+        days.append("\n".join([f"**{day.title}: {day.where}**\n", *lines]))
     return "\n\n".join(days)

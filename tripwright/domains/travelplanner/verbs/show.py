@@ -7,27 +7,26 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 
 import typer
 
 from tripwright.cli.options import argument, flag, option
+from tripwright.domains.desk import PlanPart, TripView
 from tripwright.domains.travelplanner.plan_view import (
-    DayView,
-    PlanView,
-    budget_words,
-    fact_details,
+    costs_by_kind,
     plan_view,
     usd,
     verdict_words,
 )
 from tripwright.domains.travelplanner.rules.evaluate import RULES, Rules
-from tripwright.domains.travelplanner.rules.facts import fact_words
 from tripwright.domains.travelplanner.scoring.lines import PlanLine, read_plan
 from tripwright.domains.travelplanner.scoring.score import judge_line, score_line
 from tripwright.errors import UserError, printable
 from tripwright.runs import transcripts_in
-from tripwright.verdict import State
+from tripwright.verdict import State, Verdict
 from tripwright.world.store import World
 
 SIGNS = {State.PASSED: "✓", State.FAILED: "✗", State.NOT_APPLICABLE: "–", State.NOT_EVALUATED: "–"}
@@ -73,7 +72,8 @@ def show(
         typer.echo(json.dumps(score_line(entry.number, verdict)))
     else:
         view = plan_view(entry.query, entry.plan, verdict, _notes(entry, place))
-        typer.echo(plan_text(view, colour=sys.stdout.isatty() and "NO_COLOR" not in os.environ))
+        colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
+        typer.echo(plan_text(view, verdict, colour))
         if plan_file.suffix == ".jsonl" and settings.line is None:
             print(f"this is {plan_file}:{entry.number}; --line N shows another", file=sys.stderr)
 
@@ -106,7 +106,7 @@ def _notes(entry: PlanLine, world: World | None) -> list[str]:
 Sign = Callable[[str, str], str]  # (sign, words) → a piece of a line
 
 
-def plan_text(view: PlanView, colour: bool = False) -> str:
+def plan_text(view: TripView, verdict: Verdict | None = None, colour: bool = False) -> str:
     """Prices stand before the names, in a column of their own: names of wide characters or of any
     length then push nothing out of place."""
 
@@ -114,44 +114,50 @@ def plan_text(view: PlanView, colour: bool = False) -> str:
         text = f"{which} {words}"
         return f"\x1b[{_COLOURS[which]}m{text}\x1b[0m" if colour else text
 
-    lines = [view.request]
-    if view.verdict:
-        lines.append(sign("✓" if view.verdict.final else "✗", verdict_words(view.verdict)))
+    lines = [view.title]
+    if verdict:
+        lines.append(sign("✓" if view.passed else "✗", verdict_words(verdict)))
     lines += view.notes
-    for day in view.days:
-        lines += ["", *_day(day, bool(view.by_kind), sign)]
-    if view.by_kind:
-        lines += ["", "Costs", *_costs(view, sign)]
-    for group in view.verdict.groups[1:] if view.verdict else ():
-        lines += ["", f"{group.name.capitalize()} constraints"] if group.facts else []
-        for fact in (group.facts or {}).values():
-            lines.append(
-                f"  {sign(SIGNS[fact.state], fact_words(fact) + ASIDE.get(fact.state, ''))}"
-            )
-            if fact.passed is False:
-                lines += [f"      {detail}" for detail in fact_details(fact)]
+    is_judged = any(check.group == "commonsense" for check in view.checks)
+    for part in view.parts:
+        lines += ["", *_day(part, is_judged, view.cost is not None, sign)]
+    if view.cost is not None:
+        by_kind = costs_by_kind(verdict).items()
+        lines += ["", "Costs", *(f"  {kind:<12} {usd(cost):>11}" for kind, cost in by_kind)]
+        lines.append(_total(view.cost, view.budget, sign))
+    for group, checks in groupby(view.checks, key=attrgetter("group")):
+        lines += ["", f"{group.capitalize()} constraints"]
+        for check in checks:
+            state = State(check.state)
+            lines.append(f"  {sign(SIGNS[state], check.title + ASIDE.get(state, ''))}")
+            if state is State.FAILED:
+                lines += [f"      {detail}" for detail in check.details]
     return "\n".join(lines)
 
 
-def _day(day: DayView, priced: bool, sign: Sign) -> list[str]:
-    title = sign(day.sign, day.title) if day.sign else day.title
-    cost = f"  {usd(day.cost_usd)}" if day.cost_usd is not None else ""
-    lines = [f"{title}  {day.city}{cost}"]
-    lines += [f"    {sign('✗', remark)}" for remark in day.remarks]
-    for line in day.lines:
-        price = "" if line.cost_usd is None else usd(line.cost_usd)
-        count = f"  ({line.count})" if line.count else ""
+def _day(part: PlanPart, is_judged: bool, priced: bool, sign: Sign) -> list[str]:
+    title = f"{part.title} {part.date or ''}".rstrip()
+    if part.remarks or any(item.remarks for item in part.items):
+        title = sign("✗", title)
+    elif is_judged and part.items and part.date:
+        title = sign("✓", title)
+    cost = f"  {usd(part.cost)}" if part.cost is not None else ""
+    lines = [f"{title}  {part.where}{cost}"]
+    lines += [f"    {sign('✗', remark)}" for remark in part.remarks]
+    for item in part.items:
+        price = "" if item.cost is None else usd(item.cost)
+        count = f"  ({item.count})" if item.count else ""
         prices = f"{price:>11}  " if priced else ""
-        lines.append(f"  {line.label:<9} {prices}{line.text}{count}")
-        lines += [f"  {'':<9} {' ' * len(prices)}{sign('✗', remark)}" for remark in line.remarks]
+        lines.append(f"  {item.label:<9} {prices}{item.text}{count}")
+        lines += [f"  {'':<9} {' ' * len(prices)}{sign('✗', remark)}" for remark in item.remarks]
     return lines
 
 
-def _costs(view: PlanView, sign: Sign) -> list[str]:
-    lines = [f"  {kind:<12} {usd(cost):>11}" for kind, cost in view.by_kind.items()]
-    total = view.verdict.details["total_cost"] if view.verdict else None
-    if total is not None:
-        lines.append(
-            f"  {'total':<12} {usd(total):>11}  {sign(*budget_words(total, view.budget_usd))}"
-        )
-    return lines
+def _total(cost_usd: float, budget_usd: float | None, sign: Sign) -> str:
+    within = sign("–", "the request states no budget")
+    if budget_usd is not None:
+        left, budget = budget_usd - cost_usd, usd(budget_usd)
+        within = sign("✓", f"{usd(left)} of {budget} left")
+        if left < 0:
+            within = sign("✗", f"{usd(-left)} over the budget of {budget}")
+    return f"  {'total':<12} {usd(cost_usd):>11}  {within}"
