@@ -1,4 +1,4 @@
-"""`tripwright fit`: the words, the figures for programs, and the exit code."""
+"""`tripwright fit`: the figures, for people and for programs, and the exit code."""
 
 from pathlib import Path
 
@@ -19,9 +19,9 @@ def recipe(tmp_path: Path) -> str:
 
 def test_enough_memory_is_exit_code_0_and_too_little_1(recipe, typed):
     text = typed(f"fit {recipe} --memory 200 --device cuda --tokens 500").out
-    assert "8,190.7 million parameters" in text and "It fits: " in text
+    assert "parameters: 8,190,735,360" in text
     text = typed(f"fit {recipe} --memory 24 --device cuda --tokens 500", code=1).out
-    assert "It does not fit: " in text and "--set 'sft.micro_batch_size = 1'" in text
+    assert "sft.micro_batch_size = 1" in text
 
 
 def test_the_figures_for_programs_are_those_in_the_words(recipe, typed):
@@ -36,9 +36,7 @@ def test_the_figures_for_programs_are_those_in_the_words(recipe, typed):
 
 
 def test_what_each_of_several_gpus_would_hold(recipe, typed):
-    """And that nothing of it was measured."""
-    command = f"fit {recipe} --memory 200 --device cuda --tokens 500"
-    found = typed(command, "--json").record
+    found = typed(f"fit {recipe} --memory 200 --device cuda --tokens 500 --json").record
     rows = found["devices"]
     assert [(row["devices"], row["checkpoint_activations"]) for row in rows[:3]] == [
         (1, False),
@@ -47,8 +45,6 @@ def test_what_each_of_several_gpus_would_hold(recipe, typed):
     ]
     assert rows[0]["peak_gb"] == found["peak_gb"] > rows[1]["peak_gb"]
     assert all(row["fits"] == {f"{n}_gb": row["peak_gb"] <= n for n in (80, 141)} for row in rows)
-    text = typed(command).out
-    assert f"{rows[1]['peak_gb']:.1f} GB" in text and "not verified" in text
 
 
 def test_time_is_estimated_on_this_machine(tmp_path, typed):

@@ -116,9 +116,9 @@ def test_by_a_model_that_has_to_be_corrected(folder, tmp_path, writer, word, typ
 
 def test_a_model_that_stays_wrong_is_left_out_or_replaced(folder, tmp_path, writer, word, typed):
     writer.mood, out = "lies", tmp_path / "worded.jsonl"
-    told = typed(word(out, *by(writer, "--retries", "1")))
-    assert f"0 worded, {COUNT} rejected, 0 unscored" in told.out
-    assert f"rejected for budget {2 * COUNT}" in told.out
+    told = typed(word(out, *by(writer, "--retries", "1", "--json")))
+    assert told.record["rejected"] == COUNT
+    assert told.record["rejected_texts_by_field"] == {"budget": 2 * COUNT}
     assert "line 1: rejected: m: budget: it must say" in told.err and f"{COUNT} not in" in told.err
     assert worded(folder, out) == []
     with_fallback = tmp_path / "fallback.jsonl"
@@ -129,8 +129,8 @@ def test_a_model_that_stays_wrong_is_left_out_or_replaced(folder, tmp_path, writ
 
 def test_a_death_in_the_middle_and_the_same_command_again(folder, tmp_path, writer, word, typed):
     writer.mood, out = "half", tmp_path / "worded.jsonl"
-    told = typed(word(out, *by(writer)))
-    assert f"{COUNT // 2} unscored" in told.out and "The same command tries them again" in told.err
+    told = typed(word(out, *by(writer, "--json")))
+    assert told.record["unscored"] == COUNT // 2 and "The same command tries" in told.err
     assert len(worded(folder, out)) == COUNT // 2
     with out.open("ab") as torn:
         torn.write('{"org": "Ho\u00df'.encode()[:-1])

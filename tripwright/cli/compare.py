@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import typer
-
 from tripwright.cli.options import Json, argument, check_folders, flag, option
-from tripwright.cli.table import table_lines
+from tripwright.cli.table import print_figures
 from tripwright.domains import fact_title, own_names
 from tripwright.errors import UserError, counted
 
@@ -21,7 +18,6 @@ TITLES = {
 }
 MARK = "*"
 HEADLINE = "final"
-DIFFERENCE = "difference, p (Holm)"
 SMALLEST_SHOWN = 0.0001
 TEXT_CHARACTERS = 70
 UNMARKED = ("id", "text", "before", "after")  # what a changed query has beside its marks
@@ -79,82 +75,69 @@ def compare(
         raise UserError(f"Unknown rules '{rejudge}'. Available: {', '.join(names)}.")
     with open_worlds([] if world is None else [world]) as places:
         comparison = compare_folders(folders, unlike, rejudge, places[0] if places else None, apart)
-    typer.echo(json.dumps(comparison) if as_json else comparison_text(comparison, listed))
+    print_figures(comparison if as_json else _shown(comparison, listed), as_json)
 
 
-def comparison_text(comparison: Mapping[str, Any], listed: int) -> str:
-    """`listed` queries of each kind are named."""
-    base, unlike = comparison["baseline"], " (NOT ALIKE, see above)" if comparison["unlike"] else ""
-    parts = [_heading(comparison)]
+def _shown(comparison: Mapping[str, Any], listed: int) -> dict[str, Any]:
+    """For people: figures and differences as texts, `listed` queries of each kind."""
+    base, unlike = comparison["baseline"], " (NOT ALIKE)" if comparison["unlike"] else ""
+    facts = ("queries", "rules", "rejudged", "left_out", "unlike", "notes")
+    shown = {name: comparison[name] for name in facts if comparison[name]}
+    shown["runs"] = {
+        run["name"]: {name: run[name] for name in ("episodes", "unscored", "folders")}
+        for run in comparison["runs"]
+    }
     for table, rows in comparison["tables"].items():
-        title = TITLES.get(table, f"final pass by {table}")
-        parts.append([title + unlike, *_table(rows, base, table)])
-    if comparison["pairs"]:
-        rows = [
-            [
-                f"{pair['b']} - {pair['a']}",
-                _difference(pair),
-                str(pair["gained"]),
-                str(pair["lost"]),
-            ]
-            for pair in comparison["pairs"]
-        ]
-        lines = table_lines(rows, "<<>", ["", DIFFERENCE, "gained", "lost"])
-        parts.append([f"final pass, every two runs{unlike}", *lines])
+        shown[TITLES.get(table, f"final pass by {table}") + unlike] = {
+            fact_title(name) if table == "constraints" else name: _row(row, base, name)
+            for name, row in rows.items()
+        }
+    if pairs := comparison["pairs"]:
+        shown[f"final pass, every two runs{unlike}"] = {
+            f"{pair['b']} - {pair['a']}": {
+                "difference, p (Holm)": _difference(pair),
+                "gained": pair["gained"],
+                "lost": pair["lost"],
+            }
+            for pair in pairs
+        }
     for name, seeds in comparison.get("seeds", {}).items():
-        each = ", ".join(f"{run['final']:.1%} (seed {run['seed']})" for run in seeds["runs"])
-        deviation = f"standard deviation {100 * seeds['deviation']:.1f} points"
-        parts.append([f"seeds of {name}: {each}; mean {seeds['mean']:.1%}, {deviation}"])
+        shown[f"seeds of {name}"] = seeds
     for name, changed in comparison["changed"].items():
-        parts.append(_changed(f"{name} against {base}", changed, listed))
-    for name, power in comparison["power"].items():
-        parts.append([_power(f"{name} against {base}", power, comparison["queries"])])
-    if "worst_case" in comparison:
-        parts.append(_worst(comparison["worst_case"]))
-    closing = "Brackets: 95% intervals, each for itself alone."
-    if comparison["pairs"]:
-        closing += (
-            f" {MARK} significant: p < 0.05 after Holm's correction over the table."
-            " --json has every p before the correction too."
-        )
-    parts.append([closing])
-    return "\n\n".join("\n".join(lines) for lines in parts)
+        for kind, queries in changed.items():
+            title = f"{name} against {base}: {counted(len(queries), 'query')} {kind}"
+            shown[title] = [_query(query) for query in queries[:listed]] or None
+    shown["power"] = {
+        f"{name} against {base}": {key: value for key, value in power.items() if key != "scatter"}
+        for name, power in comparison["power"].items()
+    }
+    shown |= {"WORST CASE": comparison["worst_case"]} if "worst_case" in comparison else {}
+    return shown
 
 
-def _heading(comparison: Mapping[str, Any]) -> list[str]:
-    from tripwright.evals.scoreboard import judged_by
-
-    by = judged_by(comparison["rules"])
-    anew = ", judged anew" if comparison["rejudged"] else ""
-    lines = [f"{counted(comparison['queries'], 'query')} that all of them played, {by}{anew}"]
-    for run in comparison["runs"]:
-        unscored = f", {run['unscored']:,} unscored" if run["unscored"] else ""
-        episodes = f"{counted(run['episodes'], 'episode')}{unscored}"
-        lines.append(f"  {run['name']}: {episodes}  ({', '.join(run['folders'])})")
-    if comparison["left_out"]:
-        queries = counted(comparison["left_out"], "query")
-        lines.append(f"  left out, as not all of them have it: {queries}")
-    lines += [f"  NOT ALIKE: {phrase}" for phrase in comparison["unlike"]]
-    return [*lines, *(f"  note: {note}" for note in comparison["notes"])]
-
-
-def _table(rows: Mapping[str, Any], base: str, table: str) -> list[str]:
+def _row(row: Mapping[str, Any], base: str, name: str) -> dict[str, str]:
     """Every run's figure, then its difference from the first. The headline's difference and its p
     stand once, in the table of every two runs."""
-    body, header = [], [""]
-    for name, row in rows.items():
-        header = ["", *row["runs"], *(f"{other} - {base}" for other in row["differences"])]
-        body.append(
-            [
-                fact_title(name) if table == "constraints" else name,
-                *map(_figure, row["runs"].values()),
-                *(
-                    "below" if name == HEADLINE else _difference(d)
-                    for d in row["differences"].values()
-                ),
-            ]
-        )
-    return table_lines(body, header=header)
+    differences = {} if name == HEADLINE else row["differences"]
+    return {
+        **{run: _figure(figure) for run, figure in row["runs"].items()},
+        **{f"{run} - {base}": _difference(figure) for run, figure in differences.items()},
+    }
+
+
+def _query(query: Mapping[str, Any]) -> dict[str, str]:
+    """One that was gained or lost."""
+    from tripwright.evals.outcome import mark_words
+
+    before, after = ("/".join(map(str, query[when])) for when in ("before", "after"))
+    marks = {key: value for key, value in query.items() if key not in UNMARKED}
+    text = query["text"]
+    return {
+        "id": query["id"],
+        "passed": f"{before} to {after}",
+        "of": ", ".join(mark_words(marks)),
+        "text": text if len(text) <= TEXT_CHARACTERS else f"{text[:TEXT_CHARACTERS]}…",
+    }
 
 
 def _figure(figure: Mapping[str, Any]) -> str:
@@ -177,51 +160,3 @@ def _difference(figure: Mapping[str, Any]) -> str:
     shown = f"< {SMALLEST_SHOWN:.4f}" if p < SMALLEST_SHOWN else shown
     mark = MARK if figure["significant"] else ""
     return f"{scale * figure['value']:{form}}{_interval(figure, form, scale)} p {shown}{mark}"
-
-
-def _changed(
-    title: str, changed: Mapping[str, Sequence[Mapping[str, Any]]], listed: int
-) -> list[str]:
-    from tripwright.evals.outcome import mark_words
-
-    gained, lost = changed["gained"], changed["lost"]
-    lines = [f"{title}: {counted(len(gained), 'query')} gained, {len(lost)} lost"]
-    for kind, queries in changed.items():
-        rows = []
-        for query in queries[:listed]:
-            before, after = ("/".join(map(str, query[when])) for when in ("before", "after"))
-            marks = {key: value for key, value in query.items() if key not in UNMARKED}
-            text, about = query["text"], ", ".join(mark_words(marks)) or "-"
-            text = text if len(text) <= TEXT_CHARACTERS else f"{text[:TEXT_CHARACTERS]}…"
-            rows.append([kind, query["id"], f"{before} to {after}", about, text])
-        lines += table_lines(rows)
-        if (more := len(queries) - listed) > 0 and listed:
-            lines.append(f"  and {more} more {kind} (--count {len(queries)}, or --json)")
-    return lines
-
-
-def _power(title: str, power: Mapping[str, Any], queries: int) -> str:
-    seen, needed, points = power["detectable"], power["queries"], f"{100 * power['points']:.0f}"
-    difference = "no difference that there can be"
-    more = f"queries that differ so little cannot make {points} points"
-    if seen is not None:
-        difference = f"a difference of {100 * seen:.1f} points"
-    if needed is not None:
-        more = f"{points} points would take {needed:,}"
-    differ = f"power, {title}: {power['discordance']:.1%} of the queries differ"
-    return f"{differ}; {queries:,} queries show {difference} with power 80%; {more}"
-
-
-def _worst(worst: Mapping[str, Any]) -> list[str]:
-    unscored = ", ".join(f"{name} {count}" for name, count in worst["unscored"].items())
-    rates = ", ".join(f"{name} {value:.1%}" for name, value in worst["final"].items())
-    lines = [
-        f"WORST CASE, because more than 1% of a run is unscored ({unscored}): counted as failed,"
-        f" over {worst['queries']:,} queries: {rates}"
-    ]
-    for name, ends in worst["differences"].items():
-        lines.append(
-            f"  {name}: difference {100 * ends['failed']:+.1f} points; whatever the unscored would"
-            f" have done, between {100 * ends['least']:+.1f} and {100 * ends['most']:+.1f}"
-        )
-    return lines

@@ -3,14 +3,12 @@ synthetic ones compared with given."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import typer
 
 from tripwright.cli.options import Json, Restart, argument, check_folders, flag, option
-from tripwright.cli.table import rate_cells, table_lines
+from tripwright.cli.table import print_figures
 from tripwright.domains import own_names
 from tripwright.errors import UserError, counted
 from tripwright.files import check_new
@@ -54,22 +52,7 @@ def collect(
 
     with open_worlds(world or ()) as worlds:
         counts = collect_runs(open_runs(runs, unfinished), out, worlds, rules, most_per_query)
-    typer.echo(
-        json.dumps({"out": str(out), **counts}) if as_json else "\n".join(_collected(counts, out))
-    )
-
-
-def _collected(counts: dict[str, Any], out: Path) -> list[str]:
-    judged = f", {counts['judged_again']:,} judged here" if counts["judged_again"] else ""
-    return [
-        *(
-            f"{run}: {found['kept']:,} of {found['episodes']:,} episodes kept"
-            for run, found in counts["runs"].items()
-        ),
-        *(f"  {n:>7,}  {reason}" for reason, n in counts["dropped"].items()),
-        f"{out}: {counted(counts['kept'], 'trajectory')} of"
-        f" {counted(counts['requests'], 'request')}{judged}",
-    ]
+    print_figures({"out": str(out), **counts}, as_json)
 
 
 def stats(
@@ -88,33 +71,7 @@ def stats(
     from tripwright.data.files import read_trajectories
     from tripwright.data.statistics import statistics
 
-    figures = statistics(read_trajectories(files), tokenizer)
-    typer.echo(json.dumps(figures) if as_json else _statistics_text(figures))
-
-
-def _statistics_text(figures: dict[str, Any]) -> str:
-    """The columns of Table 8, and turns. Tables by other marks follow that of the levels."""
-    unit, tokenizer, dialects, *marks = figures
-    of = f" of '{figures[tokenizer]}'" if figures[tokenizer] else ""
-    counts = ", ".join(f"{name} {n}" for name, n in figures[dialects].items())
-    lines = [f"lengths in {figures[unit]}{of}; dialects: {counts}"]
-    for mark in marks:
-        rows = [
-            (
-                name,
-                f"{row['n']:,} ({row['share']:.1%})",
-                f"{row['requests']:,}",
-                *(
-                    f"{row[key]:,.1f}"
-                    for key in ("tool_calls", "turns", "length", "agent_length", "plan_length")
-                ),
-                f"{row['length_max']:,}",
-            )
-            for name, row in figures[mark].items()
-        ]
-        columns = "entries requests calls turns length agent plan longest".split()
-        lines += table_lines(rows, "<>", [mark, *columns])
-    return "\n".join(lines)
+    print_figures(statistics(read_trajectories(files), tokenizer), as_json)
 
 
 def export(
@@ -176,23 +133,7 @@ def split(
         },
         "seed": seed,
     }
-    typer.echo(json.dumps(summary) if as_json else _split_text(summary, merged.duplicates))
-
-
-def _split_text(summary: dict[str, Any], duplicates: list[tuple[str, str]]) -> str:
-    lines = []
-    for part in summary["parts"].values():
-        mix = ", ".join(f"{name}: {n}" for name, n in part["mix"].items())
-        lines.append(f"{part['file']}: {counted(part['n'], 'request')} ({mix})")
-    if duplicates:
-        source, first = duplicates[0]
-        differing = summary["differing"]
-        more = f", and {differing} ask for something else by their fields" if differing else ""
-        lines.append(
-            f"dropped {len(duplicates)} duplicates ('{source}' has the text of '{first}'){more}"
-        )
-    lines.append(f"left out: {summary['left_out']} of {summary['requests']} different requests")
-    return "\n".join(lines)
+    print_figures(summary, as_json)
 
 
 def reliability(
@@ -218,27 +159,6 @@ def reliability(
     difference = figures["difference"]
     inside = within is None or max(-difference["low"], difference["high"]) * 100 <= within
     limits = {} if within is None else {"within_points": within, "inside": inside}
-    typer.echo(json.dumps({**figures, **limits}) if as_json else _reliability_text(figures))
+    print_figures({**figures, **limits}, as_json)
     if not inside:
-        if not as_json:
-            typer.echo(f"the interval is not within {within:g} points")
         raise typer.Exit(1)
-
-
-def _reliability_text(figures: dict[str, Any]) -> str:
-    rows = [
-        (name, *rate_cells(row["synthetic"]), *rate_cells(row["given"]), _points(row["difference"]))
-        for name, row in (("all", figures), *figures["levels"].items())
-    ]
-    lines = table_lines(rows, "<>", ["", "synthetic", "", "", "given", "", "", "difference"])
-    if any(figures["unscored"].values()):
-        counts = ", ".join(f"{n} {which}" for which, n in figures["unscored"].items())
-        lines.append(f"left out as unscored: {counts}")
-    return "\n".join(lines)
-
-
-def _points(difference: dict[str, float] | None) -> str:
-    if difference is None:
-        return "-"
-    value, low, high = (100 * difference[name] for name in ("value", "low", "high"))
-    return f"{value:+.1f} [{low:+.1f}, {high:+.1f}]"

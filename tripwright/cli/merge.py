@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-import typer
-
 from tripwright.cli.options import Json, argument, option
+from tripwright.cli.table import print_figures
 from tripwright.errors import UserError
 from tripwright.files import make_parent, whole_folder
 
@@ -41,5 +39,4 @@ def merge(
     with whole_folder(out) as partial:  # whole or not at all
         save_model(merged(model), partial)
         tokenizer.save_pretrained(partial)
-    figures = {"model": str(out), "adapter": str(adapter)}
-    typer.echo(json.dumps(figures) if as_json else f"model {out}  of {adapter}")
+    print_figures({"model": str(out), "adapter": str(adapter)}, as_json)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Literal
 
-import typer
-
 from tripwright.cli.options import Json, argument, option
-from tripwright.cli.table import rate_cells
-from tripwright.runs import SCORE
+from tripwright.cli.table import print_figures
 
 
 def import_(
@@ -40,12 +36,6 @@ def import_(
     from tripwright.evals.outside import import_results
 
     score = import_results(files, harness, out, model)
-    if as_json:
-        typer.echo(json.dumps(score))
-    else:
-        final, unscored = score["metrics"]["final"], score["unscored"]
-        typer.echo(f"{score['n']} answers, {score['rules']}, {unscored} unscored")
-        typer.echo(f"passed: {' '.join(rate_cells(final)[:2]).strip()}")
-        typer.echo(str(out / SCORE))
+    print_figures(score, as_json, hidden=("run_card", "warning"))
     if "warning" in score:
         print(f"warning: {score['warning']}", file=sys.stderr)

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
-
-import typer
 
 from tripwright.cli.options import Json, argument, check_folders, option
-from tripwright.cli.table import table_lines
+from tripwright.cli.table import print_figures
 from tripwright.errors import UserError
 
 
@@ -35,7 +31,8 @@ def power(
 
     On the same queries it depends on the discordance: the share of queries that one run passes and
     the other does not. Before a run, give numbers, for one sample per query. After a first one,
-    give two run folders: then it is theirs, with as many samples as they have.
+    give two run folders: then it is theirs, with as many samples as they have. Where their queries
+    differ too little to make such a difference, no number of queries is said.
 
     Examples:
       tripwright power --points 5 --rate 0.45
@@ -58,42 +55,4 @@ def power(
         figures = power_from_runs(compared, difference, power, alpha)
     else:
         figures = power_from_numbers(difference, rate, discordance, power, alpha, count)
-    typer.echo(json.dumps(figures) if as_json else _text(figures))
-
-
-def _text(figures: dict[str, Any]) -> str:
-    power_text = f"power {figures['power']:.0%}"
-    goal = f"{figures['points']:g} points with {power_text} (two-sided, p < {figures['alpha']:g})"
-    if "runs" not in figures:
-        rows = [
-            [
-                f"{row['discordance']:.1%}",
-                f"{row['queries']:,}",
-                "-" if row["power"] is None else f"{row['power']:.1%}",
-                row["words"],
-            ]
-            for row in figures["paired"]
-        ]
-        lines = [
-            f"To see {goal}, at a pass rate of {figures['rate']:.1%}:",
-            "",
-            "both on the same queries, one sample each (exact McNemar)",
-            *table_lines(rows, ">>><", ["discordance", "queries", "exact power"]),
-        ]
-        if figures["unpaired"]:
-            lines += ["", f"each on queries of its own: {figures['unpaired']:,} for each run"]
-        return "\n".join(lines)
-    needed, shown = figures["queries"], figures["detectable_points"]
-    differ = f"{' and '.join(figures['runs'])} differ in {figures['discordance']:.1%}"
-    return "\n".join(
-        [
-            f"{differ} of {figures['queries_played']:,} queries.",
-            f"To see {goal}, both play {needed:,} queries."
-            if needed is not None
-            else f"{figures['points']:g} points cannot be between runs whose queries differ so"
-            " little. Give --rate and --discordance instead.",
-            f"The {figures['queries_played']:,} queries show"
-            + (f" {shown:.1f} points" if shown is not None else " no difference that there can be")
-            + f" with {power_text}.",
-        ]
-    )
+    print_figures(figures, as_json)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from tripwright.cli.options import Json, Restart, argument, flag, option
-from tripwright.cli.table import rate_cells, table_lines
+from tripwright.cli.table import print_figures
 from tripwright.errors import counted
 from tripwright.files import check_new, write_atomically
 
@@ -78,9 +77,7 @@ def agreement(
     from tripwright.evals.study import Study, read_labels, summary
 
     opened = Study(study)
-    figures = summary(opened, read_labels(opened, labels or ()), unblind)
-    names = opened.names | {"all": f"all {len(opened.names)} TRUE"}
-    typer.echo(json.dumps(figures, ensure_ascii=False) if as_json else _text(names, figures))
+    print_figures(summary(opened, read_labels(opened, labels or ()), unblind), as_json)
 
 
 def export(
@@ -103,26 +100,3 @@ def export(
     lines = merged(opened, read_labels(opened, labels or ()), run)
     write_atomically(out, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
     print(f"{counted(len(lines), 'line')} in {out}", file=sys.stderr)
-
-
-def _text(names: Mapping[str, str], figures: Mapping[str, Any]) -> str:
-    raters = [f"{rater} {each['done']}" for rater, each in figures["raters"].items()]
-    lines = [f"{figures['items']} items; done by {', '.join(raters) or 'nobody yet'}", ""]
-    rows = []
-    for key, each in figures["dimensions"].items():
-        agree = "-" if each["agreement"] is None else f"{each['agreement']:.1%}"
-        figures_of = [_figure(each[name]) for name in ("cohen_kappa", "krippendorff_alpha")]
-        rows.append([names[key], *rate_cells(each["true"]), str(each["tied"]), agree, *figures_of])
-    header = ["dimension", "TRUE", "", "", "tied", "agree", "Cohen κ", "alpha"]
-    lines += table_lines(rows, "<><>", header)
-    if len(pairs := figures["dimensions"]["all"]["cohen_kappa_by_pair"]) > 1:
-        by_pair = "; ".join(f"{pair} {_figure(kappa)}" for pair, kappa in pairs.items())
-        lines += ["", f"Cohen's κ on {names['all']}, by pair: {by_pair}"]
-    for run, each in figures.get("runs", {}).items():
-        rows = [[names[key], *rate_cells(share)] for key, share in each["true"].items()]
-        lines += ["", f"{run} ({each['items']} items)", *table_lines(rows, "<><>")]
-    return "\n".join(lines)
-
-
-def _figure(value: float | None) -> str:
-    return "-" if value is None else f"{value:.2f}"

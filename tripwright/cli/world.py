@@ -13,7 +13,7 @@ from typing import Any
 import typer
 
 from tripwright.cli.options import Json, argument, flag, option
-from tripwright.cli.table import table_lines
+from tripwright.cli.table import print_figures, table_lines
 from tripwright.errors import UserError, counted
 from tripwright.progress import StatusLine
 from tripwright.world.browse import LISTINGS, Filters, Row, unknown_searches
@@ -92,58 +92,22 @@ def info(
     place = World.open(world)
     manifest_hash, row_hash = verify(place) if check else ("", "")
     _describe(place, as_json, {"verified": manifest_hash == row_hash} if check else {})
-    if check and not as_json:
-        typer.echo(
-            (
-                "the rows match the hash"
-                if manifest_hash == row_hash
-                else f"the rows do not match the hash: found {row_hash}"
-            ),
-            err=manifest_hash != row_hash,
-        )
     if manifest_hash != row_hash:
+        typer.echo(f"the rows do not match the hash: found {row_hash}", err=True)
         raise typer.Exit(1)
 
 
 def _describe(world: World, as_json: bool, more: dict[str, Any] | None = None) -> None:
     assert world.folder is not None
-    size_mb = (world.folder / STORE_FILE).stat().st_size / 1e6
     dates = world.dates
-    if as_json:
-        about = {
-            "folder": str(world.folder),
-            "size_mb": round(size_mb, 1),
-            "flights_complete": world.flights_complete,
-            "first_date": dates[0] if dates else None,
-            "last_date": dates[-1] if dates else None,
-        }
-        typer.echo(json.dumps(world.manifest | about | (more or {})))
-        return
-    lines = [f"World '{world.name}' in {world.folder} ({size_mb:,.1f} MB)"]
-    lines += [
-        f"  {table:<14} {count:>11,}"
-        for table, count in world.manifest["rows"].items()
-        if table != "covered"
-    ]
-    if dates:
-        lines.append(f"  flights from {dates[0]} to {dates[-1]}, on {len(dates)} days")
-    lines.append(f"  flights: {_coverage(world)}")
-    left_out = world.manifest.get("incomplete_rows", {}).items()
-    lines += [f"  left out, incomplete: {count:,} {table}" for table, count in left_out if count]
-    typer.echo("\n".join([*lines, f"  content hash {world.content_hash}"]))
-
-
-def _coverage(world: World) -> str:
-    covered = world.manifest["rows"]["covered"]
-    if world.flights_complete:
-        return "every search is known"
-    if (dates := world.filled_dates) is None:
-        return f"{covered:,} searches are known, any other is unknown"
-    seed = world.manifest.get("filled", {}).get("seed")
-    return (
-        f"{covered:,} searches are known; pairs of the road table have generated flights from"
-        f" {dates[0]} to {dates[1]} (seed {seed}); any other search is unknown"
-    )
+    about = {
+        "folder": str(world.folder),
+        "size_mb": round((world.folder / STORE_FILE).stat().st_size / 1e6, 1),
+        "flights_complete": world.flights_complete,
+        "first_date": dates[0] if dates else None,
+        "last_date": dates[-1] if dates else None,
+    }
+    print_figures({**world.manifest, **about, **(more or {})}, as_json)
 
 
 @contextmanager

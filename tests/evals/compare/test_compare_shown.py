@@ -25,11 +25,10 @@ def test_the_table_is_metric_by_run_with_marks(made, told):
     a, b = made("a", BEFORE), made("b", [True] * 34 + [False] * 6)
     text = told(a, b, "--count", "2")
     row = next(each for each in text.splitlines() if each.startswith("  final "))
-    assert "50.0% [35.2, 64.8]" in row and "85.0% [" in row and row.endswith("below")  # once
+    assert "50.0% [35.2, 64.8]" in row and "85.0% [" in row and row.endswith("-")  # once
     assert text.split("final pass, every two runs")[1].splitlines()[2].split()[-3] == "0.00012*"
-    assert "14 queries gained, 0 lost" in text and "and 12 more gained" in text
-    assert "q000020  0/1 to 1/1  easy, 7 days  trip 20" in text
-    assert "* significant: p < 0.05 after Holm's correction" in text
+    assert "14 queries gained" in text and "0 queries lost" in text
+    assert "q000020  0/1 to 1/1  easy, 7 days  trip 20" in text and text.count(" to 1/1") == 2
     text = told(a, b, made("c", BEFORE))
     assert all(part in text for part in ("final pass, every two", "c - b", "c - a"))
 
@@ -136,4 +135,4 @@ def test_five_runs_of_one_recipe_are_a_table_with_intervals_in_one_command(made,
     figure = record["tables"]["metrics"]["final"]["runs"][group["name"]]
     assert figure["value"] == pytest.approx(0.5) and figure["low"] < 0.45 < 0.55 < figure["high"]
     text = told(seeds)
-    assert "50.0% [" in text and "difference" not in text and "significant" not in text
+    assert "50.0% [" in text and "difference" not in text

@@ -11,15 +11,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import typer
-
 from tripwright.cli.options import KEY_VARIABLE, Json, argument, option
+from tripwright.cli.table import print_figures
 from tripwright.domains.travelplanner.plan.formatter import format_all
 from tripwright.domains.travelplanner.plan.itinerary import FormattedPlan, parse_itinerary
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.domains.travelplanner.scoring.lines import BadLine, read_query
-from tripwright.errors import UserError, counted, described
+from tripwright.errors import UserError, described
 from tripwright.files import Journal, check_new, json_lines, write_atomically
 from tripwright.llm.client import ChatEndpoint
 from tripwright.progress import StatusLine
@@ -103,7 +102,7 @@ def format_itineraries(settings: FormatFlags, as_json: Json = False) -> None:
         raise UserError(f"No itineraries in '{source}'. {EXPECTED}")
     out.parent.mkdir(parents=True, exist_ok=True)
     counts = _formatted(endpoint, inputs, out, settings.concurrency, place)
-    typer.echo(json.dumps(counts) if as_json else _told(counts, out))
+    print_figures(counts, as_json)
     if counts["unscored"]:
         unscored = f"{counts['unscored']} unscored, not in {out}"
         print(f"warning: {unscored}. The same command tries them again.", file=sys.stderr)
@@ -120,15 +119,6 @@ def _endpoint(settings: FormatFlags) -> ChatEndpoint | None:
         max_retries=settings.retries,
         temperature=0.0,
     )
-
-
-def _told(counts: dict[str, int], out: Path) -> str:
-    itineraries, plans = (
-        counted(counts["itineraries"], "itinerary"),
-        counted(counts["plans"], "plan"),
-    )
-    unscored = f", {counts['unscored']} unscored" if counts["unscored"] else ""
-    return f"{itineraries}: {plans}, {counts['unreadable']} not readable{unscored}\n{out}"
 
 
 def _of_file(path: Path) -> Iterator[ItineraryInput]:

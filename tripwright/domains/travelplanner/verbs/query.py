@@ -14,7 +14,7 @@ from typing import Any, Literal
 import typer
 
 from tripwright.cli.options import Json, argument, flag, option, read_levels
-from tripwright.cli.table import table_lines
+from tripwright.cli.table import print_figures
 from tripwright.domains.travelplanner.queries.files import (
     PROBLEM_KINDS,
     QueryBatch,
@@ -26,7 +26,7 @@ from tripwright.domains.travelplanner.queries.sample import OFFICIAL_MIX, Mix
 from tripwright.domains.travelplanner.queries.wording import Style
 from tripwright.domains.travelplanner.query import iter_queries
 from tripwright.domains.wording import LEVELS
-from tripwright.errors import UserError, counted
+from tripwright.errors import UserError
 from tripwright.files import check_new
 from tripwright.progress import StatusLine
 from tripwright.world.store import World
@@ -124,7 +124,7 @@ def make(
         "world": place.content_hash,
         "seed": settings.seed,
     }
-    typer.echo(json.dumps(summary) if as_json else _told(summary))
+    print_figures(summary, as_json)
 
 
 def _mix(flags: QueryFlags) -> Mix:
@@ -181,19 +181,6 @@ def _spread(values: list[float]) -> dict[str, float] | None:
     if not values:
         return None
     return {"low": min(values), "median": statistics.median(values), "high": max(values)}
-
-
-def _told(summary: dict[str, Any]) -> str:
-    levels = ", ".join(f"{summary['levels'].get(level, 0)} {level}" for level in LEVELS)
-    resumed = f", {summary['resumed']} of them before" if summary["resumed"] else ""
-    lines = [
-        f"{summary['out']}: {counted(summary['queries'], 'query')} ({levels}{resumed}),"
-        f" {summary['per_second']:g} a second"
-    ]
-    rejected = summary["rejected"]
-    lines.append(f"  {sum(rejected.values())} drafts rejected" + ":" * bool(rejected))
-    lines += table_lines(((str(n), reason) for reason, n in rejected.items()), "><", indent=4)
-    return "\n".join(lines)
 
 
 def check(  # long: half of it is help and options

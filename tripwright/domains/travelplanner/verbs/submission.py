@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import typer
 
 from tripwright.cli.options import Json, Restart, argument, option
+from tripwright.cli.table import print_figures
 from tripwright.domains.travelplanner.plan.plan import FIELDS_AS_CHECKED
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.domains.travelplanner.scoring.lines import (
@@ -72,12 +73,8 @@ def write(
         raise UserError(f"No plan in '{source}'. {why}")
     make_parent(out)
     write_atomically(out, "".join(submission.lines()))
-    if as_json:
-        counts = {"queries": count, "plans": plans, "missing": count - plans}
-        typer.echo(json.dumps({"out": str(out), **counts}))
-    else:
-        missing = f", {count - plans} null" if plans < count else ""
-        typer.echo(f"{out}: {counted(plans, 'plan')} for {counted(count, 'request')}{missing}")
+    counts = {"queries": count, "plans": plans, "missing": count - plans}
+    print_figures({"out": str(out), **counts}, as_json)
     for note in notes:
         typer.echo(f"{source}: {note}", err=True)
     if notes:

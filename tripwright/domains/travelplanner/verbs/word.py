@@ -12,10 +12,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import typer
-
 from tripwright.cli.options import KEY_VARIABLE, Json, argument, flag, option
-from tripwright.cli.table import table_lines
+from tripwright.cli.table import print_figures
 from tripwright.domains.travelplanner.queries.back_translation import (
     Pool,
     Wording,
@@ -25,7 +23,7 @@ from tripwright.domains.travelplanner.queries.back_translation import (
 from tripwright.domains.travelplanner.queries.reading import Gazetteer
 from tripwright.domains.travelplanner.queries.wording import Style, unwordable
 from tripwright.domains.travelplanner.query import Query, iter_queries
-from tripwright.errors import UserError, counted
+from tripwright.errors import UserError
 from tripwright.files import Journal, check_new, make_parent, write_atomically
 from tripwright.llm.client import ChatEndpoint
 from tripwright.llm.endpoint import map_unordered
@@ -113,9 +111,7 @@ def word(
         )
     make_parent(settings.out)
     counts = _word_all(requests, settings, pool, Gazetteer(place.cities))
-    typer.echo(
-        json.dumps({"out": str(settings.out), **counts}) if as_json else _told(counts, settings.out)
-    )
+    print_figures({"out": str(settings.out), **counts}, as_json)
     if left := counts["queries"] - counts["accepted"]:
         print(
             f"warning: {left} not in {settings.out}. The same command tries them again.",
@@ -145,22 +141,6 @@ def _endpoints(settings: WordingFlags) -> list[ChatEndpoint]:
         )
         for name, url, key in zip(models, urls, keys, strict=True)
     ]
-
-
-def _told(counts: dict[str, Any], out: Path) -> str:
-    lines = [
-        f"{counted(counts['queries'], 'request')}: {counts['accepted']} worded,"
-        f" {counts['rejected']} rejected, {counts['unscored']} unscored"
-    ]
-    rows = (
-        [name, str(each["accepted"]), str(each["rejected_texts"])]
-        for name, each in counts["by_model"].items()
-    )
-    lines += table_lines(rows, "<>", ["", "accepted", "texts rejected"])
-    if by_field := counts["rejected_texts_by_field"]:
-        fields = ", ".join(f"{field} {count}" for field, count in by_field.items())
-        lines.append(f"  rejected for {fields}")
-    return "\n".join([*lines, str(out)])
 
 
 # ---- a file of requests, made line by line so that a kill loses only what was in flight
