@@ -2,60 +2,52 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import typer
 
 from tripwright.cli.options import Json, flag, option
-from tripwright.cli.table import rate_cells, table_lines
+from tripwright.cli.table import print_figures
 from tripwright.domains import own_names
 from tripwright.domains.place import PlaceOptions
-from tripwright.errors import counted
 from tripwright.policies.settings import PolicySettings
 
 
-@dataclass(frozen=True)
-class RunFlags:
-    """What is played, and how it is judged."""
-
-    policy: str = option(..., f"Who plans: {own_names('players')}, person, endpoint, local.")
-    queries: Path = option(..., "JSONL file of trip requests.")
-    out: Path = option(..., "Run folder; a run found there is continued.")
+def run(  # long: most of it is help
+    *,
+    policy: str = option(..., f"Who plans: {own_names('players')}, person, endpoint, local."),
+    queries: Path = option(..., "JSONL file of trip requests."),
+    out: Path = option(..., "Run folder; a run found there is continued."),
     dialect: str = option(
         "planner_r1",
         f"Prompt, tool face and limits: {own_names('dialects')}.",
-    )
+    ),
     rules: str | None = option(
         None,
         f"Rule set of the judge: {own_names('judge.rules')}.",
         show_default="the first, where there are several",
-    )
+    ),
     judging: Path | None = option(
         None, "A TOML file with the model that takes part in judging (docs/judging.md)."
-    )
-    samples: int = option(1, "Episodes per query.", min=1)
-    count: int | None = option(None, "Only the first N.", min=1)
-    rounds: int = option(2, "Play unscored episodes again so often; 1 plays each once.", min=1)
-    empty_tools: bool = flag("--empty-tools", "Every tool answers nothing: finds memorised worlds.")
+    ),
+    samples: int = option(1, "Episodes per query.", min=1),
+    count: int | None = option(None, "Only the first N.", min=1),
+    rounds: int = option(2, "Play unscored episodes again so often; 1 plays each once.", min=1),
+    empty_tools: bool = flag(
+        "--empty-tools", "Every tool answers nothing: finds memorised worlds."
+    ),
     server: str | None = option(
         None, "URL of a 'tripwright serve tools' with the same world, to ask there."
-    )
+    ),
     faults: float | None = option(
         None, "Share of the tool calls that fail on purpose.", min=0, max=1
-    )
-    faults_seed: int = option(0, "With --faults: which calls these are.", min=0)
-    quiet: bool = flag("--quiet", "No progress on stderr.")
-
-
-def run(  # long: most of it is help
-    settings: RunFlags,
+    ),
+    faults_seed: int = option(0, "With --faults: which calls these are.", min=0),
+    quiet: bool = flag("--quiet", "No progress on stderr."),
     place: PlaceOptions,
-    policy: PolicySettings,
+    settings: PolicySettings,
     as_json: Json = False,
 ) -> None:
     """Run episodes with a policy: OUT/transcripts.jsonl, one line each, and OUT/score.json.
@@ -104,77 +96,28 @@ def run(  # long: most of it is help
     from tripwright.llm.paid_calls import CostLimitReached
     from tripwright.tools.faults import Faults
 
-    faults = None
-    if settings.faults is not None:
-        faults = Faults(probability=settings.faults, seed=settings.faults_seed)
     try:
         score = evaluate(
-            replace(policy, name=settings.policy),
-            settings.queries,
+            replace(settings, name=policy),
+            queries,
             place,
-            settings.out,
-            dialect=settings.dialect,
-            rules=settings.rules,
-            judging=settings.judging,
-            samples=settings.samples,
-            count=settings.count,
-            rounds=settings.rounds,
-            empty_tools=settings.empty_tools,
-            server=settings.server,
-            faults=faults,
-            progress=not settings.quiet,
+            out,
+            dialect=dialect,
+            rules=rules,
+            judging=judging,
+            samples=samples,
+            count=count,
+            rounds=rounds,
+            empty_tools=empty_tools,
+            server=server,
+            faults=None if faults is None else Faults(probability=faults, seed=faults_seed),
+            progress=not quiet,
         ).record
     except CostLimitReached as stop:
         print(f"tripwright: {stop}", file=sys.stderr)
         raise typer.Exit(1) from None
-    typer.echo(json.dumps(score) if as_json else table(score, settings.out))
+    print_figures(score, as_json, hidden=("constraints", "samples", "run_card", "warning"))
     if "warning" in score:
         print(f"warning: {score['warning']} The same command tries them again.", file=sys.stderr)
     if score["unscored"] and not score["n"]:
         raise typer.Exit(1)
-
-
-def table(score: Mapping[str, Any], out: Path) -> str:
-    from tripwright.evals.scoreboard import judged_by
-
-    lines = [
-        f"{counted(score['n'], 'episode')}, {judged_by(score['rules'])}"
-        + (f", {score['unscored']} unscored" if score["unscored"] else "")
-    ]
-    rows = [_row(name.replace("_", " "), rate) for name, rate in score["metrics"].items()]
-    rows += [
-        _row(f"final, {level}", rates["final"]) for level, rates in score.get("levels", {}).items()
-    ]
-    if "worst_case" in score:
-        rows.append(_row("worst case final", score["worst_case"]["final"]))
-    lines += table_lines(rows, "<><>")
-    if "faults" in score:
-        lines.append(
-            f"  faults: {score['faults']['hit']} of {score['faults']['calls']} tool calls were made"
-            " to fail"
-        )
-    if "usage" in score:
-        lines.append(f"  {_usage(score['usage'])}")
-    stops = ", ".join(f"{reason} {count}" for reason, count in score["stop_reasons"].items())
-    return "\n".join(
-        [*lines, f"  stopped by: {stops}", f"{out / 'score.json'}  {out / 'transcripts.jsonl'}"]
-    )
-
-
-def _usage(usage: Mapping[str, Any]) -> str:
-    text, cost = counted(usage["requests"], "request"), usage["cost_usd"]
-    if usage["prompt_tokens"] is None:
-        text += f", of which the endpoint counted no tokens in {usage['uncounted_requests']:,}"
-    else:
-        cached = f" ({usage['cached_tokens']:,} cached)" if usage["cached_tokens"] else ""
-        text += f", {usage['prompt_tokens']:,} prompt{cached}"
-        text += f" and {usage['completion_tokens']:,} completion tokens"
-    return text if cost is None else f"{text}, ${cost:,.4f}"
-
-
-def _row(name: str, rate: Mapping[str, Any]) -> list[str]:
-    if "k" in rate or rate["value"] is None:
-        return [name, *rate_cells(rate)]
-    if name.startswith("pass"):  # pass@k, pass^k: shares of queries
-        return [name, *rate_cells(rate)[:2], counted(rate["n"], "query")]
-    return [name, f"{rate['value']:.4g}", f"[{rate['low']:.4g}, {rate['high']:.4g}]"]
