@@ -20,7 +20,7 @@ from typing import Any
 
 from tripwright.cli.main import main
 from tripwright.domains.deeptravel.requests.file import read_requests
-from tripwright.domains.deeptravel.sandbox.services import load_services
+from tripwright.domains.deeptravel.sandbox.provider import load_services
 from tripwright.domains.travelplanner.query import read_queries
 from tripwright.domains.travelplanner.scoring.lines import LineReader, read_plan
 from tripwright.errors import UserError

@@ -37,8 +37,7 @@ from types import ModuleType
 from typing import Any
 
 from tripwright.domains import face_named
-from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox
-from tripwright.domains.deeptravel.sandbox.snapshot import describe, recorded_providers
+from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox, describe, recorded_providers
 from tripwright.domains.deeptravel.sandbox.store import open_store
 from tripwright.domains.deeptravel.tools.live_tools import LiveToolBox
 

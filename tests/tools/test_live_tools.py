@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tripwright.agent.turn import write_call
 from tripwright.domains import dialect_named, domain_named, face_named
 from tripwright.domains.deeptravel.request import TravelRequest
-from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
+from tripwright.domains.deeptravel.sandbox.provider import Terms
 from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox
 from tripwright.domains.deeptravel.sandbox.store import SqliteStore
 from tripwright.domains.deeptravel.task import Errand
@@ -34,6 +34,7 @@ from tripwright.episode import Session, Turn, open_session
 from tripwright.errors import UserError
 from tripwright.tools.answer import ToolError, defused
 from tripwright.tools.faults import Faults, FaultyTools
+from tripwright.tools.http import ProviderFault
 from tripwright.tools.signatures import tool_functions
 from tripwright.tools.toolbox import ToolBox, ToolHostDown, Tools
 from tripwright.transcript import StopReason

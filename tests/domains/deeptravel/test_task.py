@@ -14,7 +14,6 @@ from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests.intents import TripSurvey
 from tripwright.domains.deeptravel.requests.make import RequestScope, make_requests
 from tripwright.domains.deeptravel.rewards import SUCCESS, SUM
-from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
 from tripwright.domains.deeptravel.task import NO_CALL, Errand, figures, unjudged
 from tripwright.domains.deeptravel.tools.answers import ProviderAnswer
 from tripwright.domains.deeptravel.verifiers.findings import (
@@ -26,6 +25,7 @@ from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.episode import Episode, Session, close_session, open_session
 from tripwright.evals.scoreboard import score_records
+from tripwright.tools.http import ProviderFault
 from tripwright.transcript import StopReason, Transcript
 from tripwright.verdict import State, Verdict
 from tripwright.world.generator import build_tables

@@ -9,7 +9,7 @@ from dataclasses import replace
 from tripwright.agent.dialect import TOOLS, Dialect
 from tripwright.agent.turn import TurnFormat
 from tripwright.domains.deeptravel.cards import CARDS
-from tripwright.domains.deeptravel.tools.faces import DEEPTRAVEL, DEEPTRAVEL_COMPACT
+from tripwright.domains.deeptravel.tools.live_tools import DEEPTRAVEL, DEEPTRAVEL_COMPACT
 
 _AGENT = f"""You are a business travel assistant. You plan a trip by calling tools that search real offers, and you recommend \
 only what they found. Work out what the traveller needs, also what they do not say outright: a way there, a way back, a place to sleep, \

@@ -9,16 +9,20 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tripwright.domains.deeptravel.sandbox.provider import Provider, ProviderFault
-from tripwright.domains.deeptravel.sandbox.sandbox import Mode, Sandbox, checked_day
-from tripwright.domains.deeptravel.sandbox.services import load_services, tools_in
-from tripwright.domains.deeptravel.sandbox.snapshot import recorded_providers
+from tripwright.domains.deeptravel.sandbox.provider import Provider, load_services, tools_in
+from tripwright.domains.deeptravel.sandbox.sandbox import (
+    Mode,
+    Sandbox,
+    checked_day,
+    recorded_providers,
+)
 from tripwright.domains.deeptravel.tools.answers import RECORDS
 from tripwright.domains.deeptravel.tools.live_tools import AnswerSource, LiveToolBox
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.domains.place import Place, PlaceOptions
 from tripwright.errors import UserError
 from tripwright.tools.face import Face
+from tripwright.tools.http import ProviderFault
 from tripwright.tools.toolbox import Tools
 from tripwright.world.store import World
 

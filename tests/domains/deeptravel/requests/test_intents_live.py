@@ -21,7 +21,7 @@ from tripwright.domains.deeptravel.requests.make import (
     named_places,
     possible_with,
 )
-from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
+from tripwright.domains.deeptravel.sandbox.provider import Terms
 from tripwright.domains.deeptravel.sandbox.sandbox import Retries, Sandbox
 from tripwright.domains.deeptravel.tools.answers import (
     FlightOffer,
@@ -32,6 +32,7 @@ from tripwright.domains.deeptravel.tools.answers import (
 )
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.errors import UserError
+from tripwright.tools.http import ProviderFault
 from tripwright.world.store import World
 
 NANO = 3  # of `world`

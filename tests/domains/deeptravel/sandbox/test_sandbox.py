@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tripwright.domains.deeptravel.sandbox.provider import PASSING, ProviderFault, Terms
+from tripwright.domains.deeptravel.sandbox.provider import PASSING, Terms
 from tripwright.domains.deeptravel.sandbox.sandbox import (
     Retries,
     Sandbox,
@@ -21,6 +21,7 @@ from tripwright.domains.deeptravel.sandbox.sandbox import (
 from tripwright.domains.deeptravel.sandbox.store import Store
 from tripwright.domains.deeptravel.tools.answers import PointOfInterest, Provenance, ProviderAnswer
 from tripwright.errors import UserError
+from tripwright.tools.http import ProviderFault
 
 DAY = "2026-06-20"
 AT_ONCE = Retries(most=3, first_wait_s=0.0)

@@ -20,12 +20,17 @@ from typing import Any
 import pytest
 
 from tests.domains.deeptravel.sandbox import unstable
-from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
-from tripwright.domains.deeptravel.sandbox.sandbox import Retries, Sandbox
-from tripwright.domains.deeptravel.sandbox.snapshot import copy_day, describe, recorded_providers
+from tripwright.domains.deeptravel.sandbox.provider import Terms
+from tripwright.domains.deeptravel.sandbox.sandbox import (
+    Retries,
+    Sandbox,
+    copy_day,
+    describe,
+    recorded_providers,
+)
 from tripwright.domains.deeptravel.sandbox.store import Store, open_store
 from tripwright.domains.deeptravel.tools.answers import ProviderAnswer
-from tripwright.tools.http import Redaction
+from tripwright.tools.http import ProviderFault, Redaction
 
 SOON = Retries(most=8, first_wait_s=0.01, longest_wait_s=0.5)
 

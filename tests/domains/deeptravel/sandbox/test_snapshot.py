@@ -15,9 +15,10 @@ import pytest
 from tests.domains.deeptravel.sandbox import unstable
 from tripwright.cli.main import main
 from tripwright.cli.verbs import Verb
-from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
-from tripwright.domains.deeptravel.sandbox.sandbox import Retries, Sandbox
-from tripwright.domains.deeptravel.sandbox.snapshot import (
+from tripwright.domains.deeptravel.sandbox.provider import Terms
+from tripwright.domains.deeptravel.sandbox.sandbox import (
+    Retries,
+    Sandbox,
     Snapshot,
     copy_day,
     describe,
@@ -36,6 +37,7 @@ from tripwright.domains.deeptravel.tools.answers import (
 )
 from tripwright.domains.deeptravel.verbs import sandbox as verbs
 from tripwright.errors import UserError
+from tripwright.tools.http import ProviderFault
 
 DAY, NEXT = "2026-06-20", "2026-06-21"
 VERBS = tuple(
@@ -348,7 +350,7 @@ def test_a_killed_refresh_goes_on(tmp_path):
     script.write_text(
         f"import os, pathlib, runpy\nunstable = runpy.run_path({unstable.__file__!r})\n"
         "from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox\n"
-        "from tripwright.domains.deeptravel.sandbox.snapshot import refresh\n"
+        "from tripwright.domains.deeptravel.sandbox.sandbox import refresh\n"
         "terms = unstable['Terms'](requests_per_second=10)\n"
         f"client = unstable['Unstable'](pathlib.Path({str(log)!r}), faults=0, terms=terms)\n"
         f"store = unstable['open_store']({store_name!r})\n"

@@ -6,8 +6,12 @@ from pathlib import Path
 import pytest
 
 from tripwright.cli.main import main
-from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox, SandboxQuestion, StoredAnswer
-from tripwright.domains.deeptravel.sandbox.snapshot import recorded_providers
+from tripwright.domains.deeptravel.sandbox.sandbox import (
+    Sandbox,
+    SandboxQuestion,
+    StoredAnswer,
+    recorded_providers,
+)
 from tripwright.domains.deeptravel.sandbox.store import open_store
 from tripwright.errors import UserError
 

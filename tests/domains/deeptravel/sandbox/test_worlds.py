@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import pytest
 
 from tripwright.domains import face_named
-from tripwright.domains.deeptravel.sandbox.provider import Provider, ProviderFault
+from tripwright.domains.deeptravel.sandbox.provider import Provider
 from tripwright.domains.deeptravel.tools.answers import (
     FlightOffer,
     HotelOffer,
@@ -30,6 +30,7 @@ from tripwright.domains.deeptravel.worlds.worlds import (
     dice_of,
 )
 from tripwright.errors import UserError
+from tripwright.tools.http import ProviderFault
 from tripwright.world.generator import build_tables
 from tripwright.world.geography import Position, great_circle_km
 from tripwright.world.records import WorldTables, road_distance_km

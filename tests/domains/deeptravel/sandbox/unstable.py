@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
+from tripwright.domains.deeptravel.sandbox.provider import Terms
 from tripwright.domains.deeptravel.sandbox.sandbox import Retries, Sandbox
 from tripwright.domains.deeptravel.sandbox.store import open_store
 from tripwright.domains.deeptravel.tools.answers import (
@@ -24,6 +24,7 @@ from tripwright.domains.deeptravel.tools.answers import (
     Provenance,
     ProviderAnswer,
 )
+from tripwright.tools.http import ProviderFault
 
 DAY = "2026-06-20"
 CITIES = (

@@ -21,7 +21,6 @@ from itertools import combinations
 from typing import Any, Literal, NamedTuple, get_args
 
 from tripwright.domains.deeptravel.request import TravelRequest, Wish
-from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
 from tripwright.domains.deeptravel.tools.answers import (
     FlightOffer,
     HotelOffer,
@@ -35,6 +34,7 @@ from tripwright.domains.deeptravel.tools.answers import (
 from tripwright.domains.deeptravel.tools.live_tools import AnswerSource, answer_of
 from tripwright.errors import UserError
 from tripwright.tools.answer import ToolError
+from tripwright.tools.http import ProviderFault
 
 Offer = FlightOffer | TrainOffer
 Shape = Literal["one_way", "one_way_stay", "round_trip"]

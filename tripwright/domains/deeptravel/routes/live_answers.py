@@ -16,9 +16,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from tripwright.domains.deeptravel.place import live_source
-from tripwright.domains.deeptravel.sandbox.snapshot import describe
-from tripwright.domains.deeptravel.tools.faces import FACES
-from tripwright.domains.deeptravel.tools.live_tools import LiveToolBox, OnFault
+from tripwright.domains.deeptravel.sandbox.sandbox import describe
+from tripwright.domains.deeptravel.tools.live_tools import FACES, LiveToolBox, OnFault
 from tripwright.domains.place import PlaceOptions
 from tripwright.errors import UserError
 from tripwright.server.tools_api import Json, ServedTools

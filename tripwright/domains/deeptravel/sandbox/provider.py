@@ -1,5 +1,6 @@
-"""What a vendor has to offer to stand behind a tool (a name, a version, terms, and one blocking
-call), and how fast it may be asked.
+"""Who answers the live tools: what a vendor has to offer to stand behind one (a name, a version,
+terms, and one blocking call), how fast it may be asked, and which vendor a services file names for
+which tool.
 
 A provider does one attempt and waits for nothing. Retries, rate limits, single flight and memory
 belong to the sandbox, so that every vendor gets them alike. What a vendor cannot do today (a
@@ -9,22 +10,51 @@ asked so is an answer (`ProviderAnswer` with a note).
 Of each vendor is remembered when it may be asked again. Nobody reserves a turn: who comes too early
 sleeps until then and looks again, so that neither a killed process nor a pause that begins
 meanwhile has to be reckoned with.
+
+A services file is TOML (docs/live-tools.md):
+
+    [tools]
+    flight_search = "python"             # a tool of row D1 = a vendor
+    train_search = "world"
+    [vendors.python]
+    function = "my_flights.py:search"    # a Python function of yours
+    [vendors.world]
+    folder = "worlds/small"              # a closed world
+
+A vendor is "python" or "python-NAME" (a function, which answers one tool), "mcp" or "mcp-NAME" (an
+MCP server) or "world". One that answers several tools is one client with one budget. A key that
+stands in the file is refused before anything else is read: keys come from the environment.
 """
 
 from __future__ import annotations
 
+import re
 import threading
 import time
-from collections.abc import Mapping
-from datetime import UTC, datetime
-from typing import Any, Protocol
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Annotated, Any, Protocol, TypeVar
 
-from pydantic import BaseModel, ConfigDict, NonNegativeFloat
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    NonNegativeFloat,
+    ValidationError,
+)
 
-from tripwright.domains.deeptravel.tools.answers import Provenance, ProviderAnswer, Record
-from tripwright.tools.http import FaultKind, ProviderFault
-
-__all__ = ["PASSING", "FaultKind", "Provider", "ProviderFault", "Terms"]
+from tripwright.domains.deeptravel.tools.answers import (
+    RECORDS,
+    Provenance,
+    ProviderAnswer,
+    Record,
+)
+from tripwright.errors import UserError
+from tripwright.files import toml_table
+from tripwright.tools.http import FaultKind, Redaction
 
 # worth another attempt
 PASSING: frozenset[FaultKind] = frozenset(("timeout", "connection", "server_error", "rate_limit"))
@@ -99,3 +129,156 @@ class Limits:
         with self._lock:
             until = time.monotonic() + seconds
             self._free_at[vendor] = max(self._free_at.get(vendor, 0.0), until)
+
+
+# ---- which vendor answers which tool
+
+_NAME_OF_KEY = re.compile(
+    r"(^|[_-])(key|apikey|token|secret|password|passwd|credentials?|authorization|bearer)s?$",
+    re.IGNORECASE,
+)
+# holds names of variables, and somebody may have put the key itself there
+_VARIABLE_OPTION = re.compile(r"(^|_)(env|variable)$")
+_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
+_VALUE_OF_KEY = re.compile(
+    r"^(tvly-|duffel_(test|live)_|sk-|Bearer |Basic )|://[^/]*:[^/]*@", re.IGNORECASE
+)
+
+
+def _tool(name: str) -> str:
+    if name not in RECORDS:
+        raise UserError(f"There is no tool '{name}': expected one of {', '.join(RECORDS)}.")
+    return name
+
+
+def _vendor(name: str) -> str:
+    if name != "world" and name.partition("-")[0] not in ("python", "mcp"):
+        raise UserError(
+            f"There is no vendor '{name}': expected python, python-NAME (a function: web services"
+            " that many ask are in examples/vendors), mcp, mcp-NAME or world."
+        )
+    return name
+
+
+ToolName = Annotated[str, AfterValidator(_tool)]
+VendorName = Annotated[str, AfterValidator(_vendor)]
+
+
+class ServicesFile(Options):
+    tools: dict[ToolName, VendorName] = Field(min_length=1)
+    vendors: dict[VendorName, dict[str, Any]] = {}
+
+
+class FunctionOptions(Terms):
+    function: str
+    version: str = "1"
+
+
+class WorldOptions(Options):
+    folder: str
+    day: date | None = Field(None, strict=False)  # TOML has days without quotes too
+
+
+_Options = TypeVar("_Options", bound=Options)
+
+
+def options_of(kind: type[_Options], table: Mapping[str, Any], where: str = "") -> _Options:
+    """Raises UserError, which never shows a value: somebody may have put a key there."""
+    try:
+        return kind.model_validate(table)
+    except ValidationError as error:
+        problem = error.errors(include_input=False, include_url=False)[0]
+        name = ".".join(map(str, filter(None, (where, *problem["loc"]))))
+        if problem["type"] == "extra_forbidden":
+            known = ", ".join(kind.model_fields)
+            raise UserError(f"There is no option '{name}': expected {known}.") from None
+        said = problem["msg"].removeprefix("Value error, ").removesuffix(".")
+        raise UserError(f"{name}: {said}.") from None
+
+
+def load_services(path: str | Path) -> dict[str, Provider]:
+    """Who answers which tool; a vendor is made once. Raises UserError for a file that cannot be
+    read, an unknown vendor, tool or option, and a key that is missing or written into the file."""
+    file, made, services = _read(path), dict[str, Provider](), dict[str, Provider]()
+    with _said_of(path):
+        for tool, vendor in file.tools.items():
+            if vendor not in made:
+                made[vendor] = _made(vendor, file, Path(path).parent)
+            provider = services[tool] = made[vendor]
+            if tool not in provider.tools:
+                answered = ", ".join(sorted(provider.tools))
+                raise UserError(
+                    f"tools.{tool}: '{vendor}' does not answer {tool}, only {answered}."
+                )
+    return services
+
+
+def tools_in(path: str | Path) -> tuple[str, ...]:
+    """The tools that a services file names; no vendor is made and no key is needed. Raises
+    UserError."""
+    return tuple(_read(path).tools)
+
+
+@contextmanager
+def _said_of(path: str | Path) -> Iterator[None]:
+    """What is wrong is wrong in this file."""
+    try:
+        yield
+    except UserError as error:
+        raise UserError(f"{path}: {error}") from None
+
+
+def _read(path: str | Path) -> ServicesFile:
+    body = toml_table(Path(path))
+    with _said_of(path):
+        refuse_keys(body)
+        return options_of(ServicesFile, body)
+
+
+def _made(name: str, file: ServicesFile, folder: Path) -> Provider:
+    """A vendor; what only it needs is imported here. Functions of one's own are looked for in
+    `folder`."""
+    table, where = file.vendors.get(name, {}), f"vendors.{name}"
+    if name == "world":
+        from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
+        from tripwright.world.store import World
+
+        world = options_of(WorldOptions, table, where)
+        return WorldProvider(World.open(world.folder), str(world.day) if world.day else None)
+    if name.startswith("mcp"):
+        from tripwright.domains.deeptravel.vendors.mcp import mcp_of_options
+
+        return mcp_of_options(table, where)
+    from tripwright.domains.deeptravel.vendors.own_function import OwnFunction
+
+    options = options_of(FunctionOptions, table, where)
+    tools = [tool for tool, vendor in file.tools.items() if vendor == name]
+    if len(tools) != 1:
+        raise UserError(
+            f"'{name}' is one function, for one tool: found {', '.join(tools)}. Another one is"
+            " python-NAME."
+        )
+    return OwnFunction(name, tools[0], options, folder)
+
+
+def refuse_keys(body: Any, where: tuple[str, ...] = ()) -> None:
+    """Raises UserError for an option that is named like a key, looks like one, or has the value of
+    a key in the environment. The message never repeats it."""
+    if isinstance(body, Mapping):
+        for name, value in body.items():
+            refuse_keys(value, (*where, name))
+    elif isinstance(body, list):
+        for value in body:
+            refuse_keys(value, where)
+    elif isinstance(body, str) and where:
+        if _VARIABLE_OPTION.search(where[-1]) and not _VARIABLE.fullmatch(body):
+            raise UserError(
+                f"{'.'.join(where)} should be the name of an environment variable, like MY_TOKEN,"
+                " found something else."
+            )
+        looks_like_one = bool(_VALUE_OF_KEY.search(body)) or Redaction()(body) != body
+        if body and (_NAME_OF_KEY.search(where[-1]) or looks_like_one):
+            raise UserError(
+                f"{'.'.join(where)} holds a key: keys are not read from files, set an environment"
+                " variable instead."
+            )

@@ -39,10 +39,11 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import Pool, QueuePool
 from sqlalchemy.schema import CreateIndex, CreateTable
 
-from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
+from tripwright.domains.deeptravel.sandbox.provider import Terms
 from tripwright.domains.deeptravel.sandbox.sandbox import SandboxQuestion, StoredAnswer
 from tripwright.errors import UserError
 from tripwright.files import make_parent
+from tripwright.tools.http import ProviderFault
 
 CHUNK_ROWS = 500  # of a long table, in memory at a time
 LONGEST_VALUE_BYTES = 100_000_000  # a stranger's SQLite file may hold a longer one

@@ -5,14 +5,22 @@ Times are local to where they happen, "2026-06-26T06:54", days "2026-06-26"; mon
 currency; what a vendor does not say is None, never 0 and never a guess. An answer knows where it
 came from (`Source`), and its JSON is canonical: equal answers are equal bytes, which is what makes
 a replay byte-identical.
+
+What a user's function or an MCP server answers is read into records here. A function's rows are
+read strictly, so that a slip of the pen is said and not left out; of a foreign server's JSON a part
+that is missing or of another type reads as nothing.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple, get_args
+from dataclasses import MISSING, dataclass, fields
+from datetime import date, datetime
+from typing import Any, NamedTuple, get_args, get_type_hints
+
+from tripwright.errors import printable
 
 
 class Money(NamedTuple):
@@ -176,3 +184,157 @@ def _record(entry: Mapping[str, Any]) -> Record:
     if isinstance(values.get("price"), dict):
         values["price"] = Money(**values["price"])
     return kind(**values)
+
+
+# ---- rows of others
+
+MOST_ROWS = 10_000  # of an answer: no model reads as many
+MOMENTS = ("departs_at", "arrives_at")
+DAYS = ("checkin_date", "checkout_date")
+ESSENTIAL: Mapping[str, tuple[str, ...]] = {  # without these a row is unreadable
+    "flight_search": ("number", "departs_at", "arrives_at", "minutes"),
+    "train_search": ("number", "departs_at", "arrives_at", "minutes"),
+    "route_planning": ("minutes", "distance_km"),
+    "hotel_search": ("name",),
+    "poi_search": ("name",),
+    "web_search": ("url",),
+}
+
+
+class BadRow(ValueError):
+    """What is wrong with a row, and in which field."""
+
+
+def names_in(tool: str) -> tuple[str, ...]:
+    """What a row may say."""
+    names = tuple(field.name for field in fields(RECORDS[tool]))
+    return (*names, "currency") if "price" in names else names
+
+
+def record_of_row(
+    tool: str, row: Any, arguments: Mapping[str, Any], lenient: bool = False
+) -> Record:
+    """Fields that have a default may be missing; those that the
+    call names are then the call's, and texts without which a record still says something are empty.
+    `price` is an amount with `currency` beside it. Raises BadRow.
+
+    `lenient`: numbers may be written as text and names as numbers, what is wrong counts as missing,
+    and what is unknown is left out.
+    """
+    kind = RECORDS[tool]
+    if not isinstance(row, Mapping):
+        raise BadRow(f"as {type(row).__name__}: expected a dict.")
+    hints, known = get_type_hints(kind), names_in(tool)
+    unknown = [key for key in row if key not in known]
+    if unknown and not lenient:
+        raise BadRow(
+            f"with {printable(unknown[0])!r}, which {tool} does not know: its rows have"
+            f" {', '.join(known)}."
+        )
+    values = dict[str, Any]()
+    for field in fields(kind):
+        name, value = field.name, None
+        try:
+            value = _value(name, hints[name], row, lenient)
+        except BadRow:
+            if not lenient:
+                raise
+        if value is None and name in OF_THE_CALL:
+            value = arguments.get(OF_THE_CALL[name])
+        if value is None and name in ESSENTIAL[tool]:
+            raise BadRow(f"without '{name}'.")
+        if value is not None or field.default is MISSING:
+            values[name] = "" if value is None else value
+    return kind(**values)
+
+
+def _value(name: str, hint: Any, row: Mapping[str, Any], lenient: bool) -> Any:
+    """None where the row does not say. Raises BadRow."""
+    value, currency = row.get(name), row.get("currency")
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return None
+    number = number_or_none(value) if lenient or not isinstance(value, str) else None
+    read: Any
+    if name == "price":
+        read = money_or_none(number, currency)
+        expected = "amount with a currency beside it, as 129.5 and 'USD'"
+    elif name in MOMENTS:
+        moment = moment_or_none(value)
+        read = moment.strftime("%Y-%m-%dT%H:%M") if moment else None
+        expected = "time, as '2026-06-26T06:54'"
+    elif name in DAYS:
+        read, expected = (value if _is_day(value) else None), "day, as '2026-06-26'"
+    elif hint is str:
+        is_number = lenient and isinstance(value, int)  # a train may be called 571
+        read = text_or_empty(str(value)) if isinstance(value, str) or is_number else None
+        expected = "text"
+    elif hint in (int, int | None):
+        is_whole = number is not None and (lenient or number == int(number))
+        read = round(number or 0) if is_whole else None
+        expected = "whole number"
+    else:
+        read, expected = number, "number"
+    if read is None:
+        raise BadRow(f"with '{name}' that is no {expected}: found {printable(value)[:60]}.")
+    return read
+
+
+def at(body: Any, *path: str | int) -> Any:
+    """What lies at the path; None where there is nothing."""
+    for step in path:
+        if isinstance(step, str):
+            body = body.get(step) if isinstance(body, Mapping) else None
+        else:
+            body = body[step] if isinstance(body, list) and -len(body) <= step < len(body) else None
+    return body
+
+
+def text_or_empty(value: Any) -> str:
+    """One line of text that can be sent on: JSON may hold line breaks and lone surrogates."""
+    return (
+        " ".join(value.encode("utf-8", "replace").decode().split())
+        if isinstance(value, str)
+        else ""
+    )
+
+
+def number_or_none(value: Any) -> float | None:
+    """A finite number, also where it is written as text."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    try:
+        number = float(value)
+    except (ValueError, OverflowError):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def money_or_none(amount: float | None, currency: Any) -> Money | None:
+    is_currency = isinstance(currency, str) and len(currency) == 3
+    if amount is None or amount < 0 or not (is_currency and currency.isascii()):
+        return None
+    return Money(amount, currency.upper()) if currency.isalpha() else None
+
+
+def moment_or_none(text: Any) -> datetime | None:
+    """A day with its time; aware where an offset is stated."""
+    try:
+        return datetime.fromisoformat(text.strip()) if "T" in text else None
+    except (AttributeError, TypeError, ValueError):
+        return None
+
+
+def minutes_between(begins: Any, ends: Any) -> int | None:
+    """Between two moments that state their offsets; local times of two places say nothing about
+    it."""
+    first, last = moment_or_none(begins), moment_or_none(ends)
+    if first is None or last is None or first.tzinfo is None or last.tzinfo is None:
+        return None
+    return round((last - first).total_seconds() / 60) if last >= first else None
+
+
+def _is_day(text: Any) -> bool:
+    try:
+        return len(text) == 10 and bool(date.fromisoformat(text))
+    except (TypeError, ValueError):
+        return False

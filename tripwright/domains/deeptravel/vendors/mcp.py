@@ -30,18 +30,19 @@ from urllib.parse import parse_qsl, urlsplit
 from pydantic import Field, NonNegativeFloat, model_validator
 
 from tripwright.domains.deeptravel.sandbox.provider import (
-    FaultKind,
     Options,
-    ProviderFault,
     Terms,
+    ToolName,
     answer_from,
+    options_of,
 )
-from tripwright.domains.deeptravel.sandbox.services import ToolName, options_of
-from tripwright.domains.deeptravel.tools.answers import RECORDS, ProviderAnswer, Record
-from tripwright.domains.deeptravel.vendors.rows import (
+from tripwright.domains.deeptravel.tools.answers import (
     MOMENTS,
     MOST_ROWS,
+    RECORDS,
     BadRow,
+    ProviderAnswer,
+    Record,
     at,
     minutes_between,
     names_in,
@@ -55,6 +56,8 @@ from tripwright.tools.http import (
     MAX_ANSWER_MB,
     PLACE_OF_KEY,
     USER_AGENT,
+    FaultKind,
+    ProviderFault,
     Redaction,
     asked_wait_s,
     fault_of_status,

@@ -17,18 +17,16 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
-from tripwright.domains.deeptravel.sandbox.provider import (
-    FaultKind,
-    ProviderFault,
-    Terms,
-    answer_from,
+from tripwright.domains.deeptravel.sandbox.provider import FunctionOptions, Terms, answer_from
+from tripwright.domains.deeptravel.tools.answers import (
+    MOST_ROWS,
+    BadRow,
+    ProviderAnswer,
+    record_of_row,
 )
-from tripwright.domains.deeptravel.sandbox.services import FunctionOptions
-from tripwright.domains.deeptravel.tools.answers import ProviderAnswer
 from tripwright.domains.deeptravel.tools.live_tools import LiveTools
-from tripwright.domains.deeptravel.vendors.rows import MOST_ROWS, BadRow, record_of_row
 from tripwright.errors import UserError
-from tripwright.tools.http import Redaction, asked_wait_s, fault_of_status
+from tripwright.tools.http import FaultKind, ProviderFault, Redaction, asked_wait_s, fault_of_status
 
 CLIENT_VERSION = 1
 FORM = 'function = "my_flights.py:search_flights"'

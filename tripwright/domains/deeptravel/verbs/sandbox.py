@@ -14,12 +14,12 @@ import typer
 
 from tripwright.cli.options import Json, option
 from tripwright.cli.table import figure_lines
-from tripwright.domains.deeptravel.sandbox import snapshot as snapshots
-from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
+from tripwright.domains.deeptravel.sandbox import sandbox as snapshots
+from tripwright.domains.deeptravel.sandbox.provider import load_services
 from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox, check_recorded, checked_day
-from tripwright.domains.deeptravel.sandbox.services import load_services
 from tripwright.errors import UserError, counted
 from tripwright.progress import StatusLine
+from tripwright.tools.http import ProviderFault
 
 if TYPE_CHECKING:
     from tripwright.domains.deeptravel.sandbox.store import Store  # loads SQLAlchemy

@@ -23,7 +23,7 @@ from functools import cached_property, lru_cache, partial
 from statistics import median
 from typing import Any, NamedTuple
 
-from tripwright.domains.deeptravel.sandbox.provider import ProviderFault, Terms
+from tripwright.domains.deeptravel.sandbox.provider import Terms
 from tripwright.domains.deeptravel.sandbox.sandbox import checked_day
 from tripwright.domains.deeptravel.tools.answers import (
     FlightOffer,
@@ -37,6 +37,7 @@ from tripwright.domains.deeptravel.tools.answers import (
     WebPage,
 )
 from tripwright.errors import counted
+from tripwright.tools.http import ProviderFault
 from tripwright.world.geography import Position, clock_of, saving_minutes
 from tripwright.world.records import (
     LONGEST_NAME,

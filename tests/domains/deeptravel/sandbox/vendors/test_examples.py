@@ -9,7 +9,7 @@ from urllib.parse import unquote_plus
 
 import pytest
 
-from tripwright.domains.deeptravel.sandbox.services import load_services
+from tripwright.domains.deeptravel.sandbox.provider import load_services
 from tripwright.domains.deeptravel.tools.answers import RECORDS
 from tripwright.world.generator import build_tables
 from tripwright.world.store import write_world

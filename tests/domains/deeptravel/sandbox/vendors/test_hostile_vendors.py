@@ -13,10 +13,9 @@ from typing import Any
 
 import pytest
 
-from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
+from tripwright.domains.deeptravel.sandbox.provider import load_services
 from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox
-from tripwright.domains.deeptravel.sandbox.services import load_services
-from tripwright.tools.http import Redaction, asked_wait_s
+from tripwright.tools.http import ProviderFault, Redaction, asked_wait_s
 
 Pieces = Callable[[], Iterator[bytes]]
 OK = b"HTTP/1.1 200 OK\r\n"

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
 from tripwright.domains.deeptravel.tools.answers import (
     HotelOffer,
     Money,
@@ -30,6 +29,7 @@ from tripwright.domains.deeptravel.vendors.mcp import (
     mcp_of_options,
 )
 from tripwright.errors import UserError
+from tripwright.tools.http import ProviderFault
 
 pytest.importorskip("mcp")
 uvicorn = pytest.importorskip("uvicorn")

@@ -13,14 +13,14 @@ import pytest
 
 from tripwright.cli.main import main
 from tripwright.domains.deeptravel.place import live_source
-from tripwright.domains.deeptravel.sandbox.provider import ProviderFault
+from tripwright.domains.deeptravel.sandbox.provider import load_services
 from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox
-from tripwright.domains.deeptravel.sandbox.services import load_services
 from tripwright.domains.deeptravel.sandbox.store import open_store
 from tripwright.domains.deeptravel.tools.answers import FlightOffer, Money
 from tripwright.domains.place import PlaceOptions
 from tripwright.errors import UserError
 from tripwright.runs import episodes, transcripts_in
+from tripwright.tools.http import ProviderFault
 from tripwright.transcript import Rows
 
 ROOT = Path(__file__).parents[5]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tripwright.domains.deeptravel.sandbox.services import load_services
+from tripwright.domains.deeptravel.sandbox.provider import load_services
 from tripwright.domains.deeptravel.tools.answers import RECORDS
 from tripwright.errors import UserError
 from tripwright.world.generator import build_tables
@@ -67,7 +67,7 @@ def test_a_closed_world_answers_everything(load, tmp_path):
 def test_what_a_vendor_needs_is_imported_only_when_it_is_named(tmp_path):
     (tmp_path / "live.toml").write_text(FUNCTION)
     (tmp_path / "mine.py").write_text("def search(query):\n    return []\n")
-    imported = "from tripwright.domains.deeptravel.sandbox.services import load_services"
+    imported = "from tripwright.domains.deeptravel.sandbox.provider import load_services"
     code = f"import sys; {imported}; load_services(sys.argv[1]); print(*sys.modules)"
     ran = subprocess.run(
         [sys.executable, "-c", code, str(tmp_path / "live.toml")],
