@@ -120,7 +120,11 @@ NO_ROADS = frozenset[tuple[str, str]]()
 OVER_BROOK = {(HOMER, "Brook", 1): 9, ("Brook", "Aston", 3): 9}
 OVER_BROOK_LATER = {(HOMER, "Brook", 2): 9, ("Brook", "Aston", 4): 9}
 DEAR_FLIGHTS = dict.fromkeys(FLY_TO_ASTON, 900) | LATER
-QUALIFIES, DAY, NO_WAY = "only Aston qualifies", "on 2022-03-01", "no way from Homer to Aston"
+QUALIFIES, DAY, NO_WAY = (
+    "1 of 3 cities of Westland qualify (Aston)",
+    "on 2022-03-01",
+    "no way from Homer to Aston",
+)
 
 IN_ASTON, IN_BROOK, IN_COVE = ({city: 10} for city in CITIES)  # French food
 ROOM_BY_CAR, PETS_BY_CAR = PRIVATE_ROOM | NO_FLIGHT, PETS | NO_FLIGHT
@@ -132,15 +136,15 @@ NONE = "no road, and no flight wanted"
 NO_ROAD, NO_SUCH_ROOM = f"{NO_WAY} ({NONE})", "no private room that allows pets"
 COSTS, SERVED = "the cheapest plan costs $3,790", "French is served in Aston"
 LONG_STAY = "Aston: the one stay that fits asks for 7 nights or more"
-LONG_STAY_IN_COVE = "Cove has French food, but cannot host this trip: the one stay that fits asks"
-NO_STAYS = "2 of 3 cities of Westland qualify (Aston and Brook); Cove: no stays at all"
+LONG_STAY_IN_COVE = "Cove: the one stay that fits asks for 4 nights or more"
+NO_STAYS = "2 of 3 cities of Westland qualify (Aston and Brook); Cove: no stay"
 DEAR_DATES = "2022-03-01 to 2022-03-05, within $1,000: the cheapest plan costs $3,980 (transport"
 
 CULPRITS: list[tuple[str, World, Query, str]] = [
     ("room type", made(), asked(**SHARED), "0 of 3 cities of Westland qualify"),
     ("room type", made(), asked(3, **SHARED), "shared room: Aston: 1 stay, no shared room"),
     ("room type", made(only_here(nights=7)), asked(**PRIVATE_ROOM), LONG_STAY),
-    ("house rule", made(NO_PETS), asked(**PETS), "Aston: 1 stay, none that allows pets"),
+    ("house rule", made(NO_PETS), asked(**PETS), "Aston: 1 stay, no stay that allows pets"),
     ("cuisine", made(), asked(**FRENCH), "in Aston, Brook and Cove serves French food"),
     ("transportation", made(None, None, NO_ROADS, FLY_TO_ASTON), asked(**NO_FLIGHT), "(no road"),
     ("dates", made(None, None, NO_ROADS, LATER), asked(), "no flight on 2022-03-01"),
@@ -193,7 +197,7 @@ def test_the_trip_itself_can_be_what_is_impossible():
     nothing_to_see = made(sights=dict.fromkeys(CITIES, 0))
     explanation = explain(asked(), nothing_to_see)
     assert kinds(explanation) == ["route"] and explanation is not None
-    assert "Aston: too few attractions;" in explanation.words
+    assert "Aston: too few attractions" in explanation.words
 
 
 def test_cities_without_the_cuisine_are_told_apart_from_cities_that_cannot_be_reached():
@@ -207,7 +211,8 @@ def test_cities_without_the_cuisine_are_told_apart_from_cities_that_cannot_be_re
     explanation = explain(asked(cities=2, cuisine=["French"]), world)
     assert kinds(explanation) == ["cities", "cuisine"] and explanation is not None
     assert explanation.words.endswith(
-        "French is served in Cove; but no 2 of the cities can share 4 nights and serve it."
+        "French is served in Cove; but no choice of cities for the nights serves every wanted"
+        " cuisine."
     )
 
 
@@ -226,11 +231,11 @@ def test_enough_cities_that_lie_out_of_reach_are_a_lack_of_transport():
     explanation = explain(asked(cities=2, room_type="private room"), one_end)
     assert kinds(explanation) == ["cities", "room type"] and explanation is not None
     assert "no way from Homer to Cove (no road" in explanation.words
-    assert "but no route through 2 of Aston and Cove fits" in explanation.words
+    assert "but no route through Aston and Cove has" in explanation.words
     apart = made(roads=EVERY_ROAD - set(itertools.permutations(CITIES, 2)))
     explanation = explain(asked(cities=2), apart)
     assert kinds(explanation) == ["cities"] and explanation is not None
-    assert "no route through 2 of Aston, Brook and Cove" in explanation.words
+    assert "no route through Aston, Brook and Cove" in explanation.words
 
 
 def test_prices_of_the_conflict_alone_and_of_the_whole_request_are_told_apart():

@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from tripwright.domains.travelplanner.query import Query, why_outside
 from tripwright.errors import UserError, counted
@@ -279,7 +279,6 @@ def cheapest_meals(rows: list[Restaurant], cuisines: tuple[str, ...], most: int)
 # ---- one query in one world as numbers
 
 
-Splits = Literal["equal", "all"]
 # so many extra meals always find a place on the days of travel: three on each, and one city has two
 # of them
 MOST_CUISINES = 9
@@ -371,20 +370,13 @@ class CityOffer:
 
 
 class Problem:
-    def __init__(
-        self, query: Query, world: World, comfortable: bool = False, splits: Splits = "all"
-    ):
+    def __init__(self, query: Query, world: World, comfortable: bool = False):
         self.query, self.world, self.comfortable = query, world, comfortable
         self.wanted = tuple(query.local_constraint.cuisine or ())
         self.visits, self.nights = query.visiting_city_number, query.days - 1
-        each, more = divmod(self.nights, self.visits)
         longest = self.nights - self.visits + 1
-        # Nights that one city may have.
-        self.lengths = (
-            range(1, longest + 1)
-            if splits == "all" and self.visits > 1
-            else range(each, each + 1 + bool(more))
-        )
+        # nights that one city may have
+        self.lengths = range(1 if self.visits > 1 else longest, longest + 1)
         self.stays = cache(partial(stays, query, world))
         self.meals, self.sights = cache(self._meals), cache(self._sights)
         self._offer, self._road = cache(self._made_offer), cache(self._made_road)

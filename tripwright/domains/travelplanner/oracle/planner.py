@@ -35,7 +35,6 @@ from tripwright.domains.travelplanner.oracle.options import (
     MEALS,
     Leg,
     Problem,
-    Splits,
     Stay,
     check_time,
     city_pool,
@@ -388,44 +387,20 @@ def leg_record(leg: Leg) -> dict[str, Any]:
 # ---- the planner
 
 
-def solve(
-    query: Query, world: World, comfortable: bool = False, splits: Splits = "all"
-) -> Solution:
+def solve(query: Query, world: World, comfortable: bool = False) -> Solution:
     """The cheapest plan within the rules, whatever the budget (compare `cost_usd` with it), or
     INFEASIBLE with the first reason found.
 
     `comfortable`: the cheapest among the plans a traveller would call normal: one room holds the
     whole party, and no taxi from city to city where one can fly. It may cost more, or not exist.
-    `splits`: "all" ways to spend the nights, or only "equal" ones (no city has two nights more than
-        another).
     """
     if why := why_unplannable(query, world):
         return Solution(SolveStatus.INFEASIBLE, why=why, comfortable=comfortable)
-    problem = Problem(query, world, comfortable, splits)
-    if (best := next(_trips(problem, 1), None)) is None:
+    problem = Problem(query, world, comfortable)
+    if (best := next(k_cheapest(problem, 1), None)) is None:
         why = _why_infeasible(problem)
         return Solution(SolveStatus.INFEASIBLE, why=why, comfortable=comfortable)
     return _solution(problem, best, SolveStatus.OPTIMAL)
-
-
-def first_within_budget(query: Query, world: World) -> Solution:
-    """Some plan that keeps the rules and the budget, found fast: FEASIBLE, seldom far above the
-    cheapest. INFEASIBLE where none does.
-
-    It tries what is quick to try first, driving before flights and flights over equal nights before
-    all others, and stops at the first that will do.
-    """
-    if why := why_unplannable(query, world):
-        return Solution(SolveStatus.INFEASIBLE, why=why)
-    limit_cents = _limit_cents(query)
-    anyhow, equally = Problem(query, world), Problem(query, world, splits="equal")
-    for problem, driving in ((anyhow, True), (equally, False), (anyhow, False)):
-        if _may(problem, driving):
-            trips = cheapest_trips(Bounds(problem, driving, limit_cents))
-            if (trip := next(trips, None)) is not None:
-                return _solution(problem, trip, SolveStatus.FEASIBLE)
-    why = f"no plan within the rules costs at most ${query.budget:,}."
-    return Solution(SolveStatus.INFEASIBLE, why=why)
 
 
 def within_budget(query: Query, world: World, driving: bool) -> Iterator[Solution]:
@@ -435,6 +410,12 @@ def within_budget(query: Query, world: World, driving: bool) -> Iterator[Solutio
     if why_unplannable(query, world) is None and _may(problem, driving):
         for trip in cheapest_trips(Bounds(problem, driving, _limit_cents(query))):
             yield _solution(problem, trip, SolveStatus.FEASIBLE)
+
+
+def has_plan(query: Query, world: World) -> bool:
+    """Whether any plan keeps the rules, the wishes and the budget; driving is tried first, as it is
+    quick to try."""
+    return any(next(within_budget(query, world, driving), None) for driving in (True, False))
 
 
 def k_best(query: Query, world: World, k: int) -> list[Solution]:
@@ -451,11 +432,11 @@ def k_best(query: Query, world: World, k: int) -> list[Solution]:
     problem = Problem(query, world)
     return [
         _solution(problem, trip, SolveStatus.OPTIMAL if i == 0 else SolveStatus.FEASIBLE)
-        for i, trip in enumerate(_trips(problem, k))
+        for i, trip in enumerate(k_cheapest(problem, k))
     ]
 
 
-def _trips(problem: Problem, k: int) -> Iterator[PricedTrip]:
+def k_cheapest(problem: Problem, k: int) -> Iterator[PricedTrip]:
     """The `k` cheapest, over both families; at the same cost driving comes first.
 
     Driving needs no flights looked up, and what it costs at the most then bounds the search among
@@ -536,7 +517,10 @@ def _why_infeasible(problem: Problem) -> str:
     if problem.wanted:
         wishes = query.local_constraint.model_copy(update={"cuisine": None})
         without = query.model_copy(update={"local_constraint": wishes})
-        if next(_trips(Problem(without, problem.world, problem.comfortable), 1), None) is not None:
+        if (
+            next(k_cheapest(Problem(without, problem.world, problem.comfortable), 1), None)
+            is not None
+        ):
             return "no reachable choice of cities serves every wanted cuisine."
     ways = f"from {query.org} to {query.dest} and back"
     return (
