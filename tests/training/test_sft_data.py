@@ -429,6 +429,6 @@ def test_no_expert_transcript_is_longer_than_its_pupils_context(nano_tokenizer, 
     shorter, stream = first(len(longest) - 1)
     assert longest in first(len(longest))[0] and longest not in shorter
     assert all(len(ids) < len(longest) for ids in shorter)
-    assert stream.left_out == (stream.position - 6) / stream.position > 0
+    assert stream.left_out == (stream.trips.position - 6) / stream.trips.position > 0
     model, settings = tiny_model("qwen3", len(nano_tokenizer)), SftSettings(steps=1, batch_size=1)
     assert FineTuning(model, stream, settings).take_step()["left_out"] == stream.left_out > 0

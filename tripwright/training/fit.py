@@ -346,7 +346,7 @@ def _playing(
     episodes take nothing here. The cache is made for all rows at once (`InferenceEngine`)."""
     plays = []
     if settings.server is None:
-        plays.append((_rows_at_once(settings), recipe.dialect.dialect().context_tokens))
+        plays.append((settings.rollouts_at_once, recipe.dialect.dialect().context_tokens))
     if recipe.validation is not None:
         context = recipe.held_out_dialect.context_tokens
         plays.append((recipe.evaluation.max_concurrent_rollouts, context))
@@ -360,10 +360,6 @@ def _playing(
         "keys and values": 2.0 * s.layers * s.kv_heads * s.head_size * positions * size,
         "logits of a token": max(rows for rows, _ in plays) * s.vocabulary * 4.0 * 3,
     }
-
-
-def _rows_at_once(settings: RolloutSettings) -> int:
-    return settings.max_concurrent_rollouts or settings.prompts_per_step * settings.group_size
 
 
 def total_memory_gb(device: str) -> float | None:
@@ -494,7 +490,7 @@ def _candidates(recipe: Recipe, device: str) -> Iterator[str]:
     if rl is not None:
         name, settings = rl
         evaluated = recipe.evaluation.max_concurrent_rollouts
-        for table, rows in ((name, _rows_at_once(settings)), ("evaluation", evaluated)):
+        for table, rows in ((name, settings.rollouts_at_once), ("evaluation", evaluated)):
             while rows > LEAST_ROWS:
                 rows = max(LEAST_ROWS, rows // 2)
                 yield f"{table}.max_concurrent_rollouts = {rows}"

@@ -49,7 +49,9 @@ class SavedLoop:
         return {"model": trained_weights(self.model), **parts, **counts}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        set_trained_weights(self.model, state["model"])
+        missing, unexpected = self.model.load_state_dict(state["model"], strict=False)
+        if unexpected or trained_weights(self.model).keys() & set(missing):
+            raise RuntimeError(f"weights of another model: {unexpected or missing}")
         for name in self.checkpointed:
             getattr(self, name).load_state_dict(state[name])
         for name in self.counted:
@@ -62,16 +64,7 @@ def trained_weights(model: Any) -> dict[str, Any]:
     whole: dict[str, Any] = model.state_dict()
     if all(p.requires_grad for p in model.parameters()):
         return whole
-    return {name: tensor for name, tensor in whole.items() if name in trained}
-
-
-def set_trained_weights(model: Any, weights: dict[str, Any]) -> None:
-    """Raises RuntimeError where these are not the weights that `trained_weights` gives."""
-    trained = {name for name, p in model.named_parameters() if p.requires_grad}
-    whole = all(p.requires_grad for p in model.parameters())
-    missing, unexpected = model.load_state_dict(weights, strict=whole)
-    if not whole and (unexpected or trained & set(missing)):
-        raise RuntimeError(f"weights of another adapter: {unexpected or missing}")
+    return {name: whole[name] for name in whole if name in trained}
 
 
 class StageClock:
@@ -88,9 +81,8 @@ class StageClock:
 
     def progress(self, step: int) -> float:
         by_steps = step / self.steps if self.steps is not None else 0.0
-        return max(
-            by_steps, self.minutes / self.max_minutes if self.max_minutes is not None else 0.0
-        )
+        by_minutes = self.minutes / self.max_minutes if self.max_minutes is not None else 0.0
+        return max(by_steps, by_minutes)
 
     @contextmanager
     def stopped(self) -> Iterator[None]:

@@ -19,11 +19,11 @@ import shutil
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from safetensors.torch import save_file
@@ -44,54 +44,25 @@ from tripwright.rewards.reward import Reward
 from tripwright.tools.faults import Faults
 from tripwright.tools.toolbox import Tools
 from tripwright.training.logprobs import sampler_gap
-from tripwright.training.rollouts import RolloutGroup, RolloutSettings, rewards_of
+from tripwright.training.rollouts import RolloutGroup, RolloutSettings
 from tripwright.training.served import TokenRequest, token_server
 
 MOST_LOST = 0.25  # of a play's episodes: a server that loses more of them is not at work
 FILES_OF_AN_EPISODE = 2  # its connection, and its thread's view of the world's store
 
 
-class RolloutPolicy(Protocol):
-    """Who plays the groups of a training."""
-
-    @property
-    def chat(self) -> ChatFormat: ...
-    def begin_step(self) -> None:
-        """The weights may have changed."""
-        ...
-
-    def play_groups(
-        self, groups: Iterable[Sequence[Session]], branching: Branching | None = None
-    ) -> Iterator[Session]:
-        """Every session of every group, as they end."""
-        ...
-
-    def end_play(self, groups: Sequence[RolloutGroup]) -> None:
-        """What was played has its rewards; the update comes next."""
-        ...
-
-    @property
-    def figures(self) -> Mapping[str, float]:
-        """Counts of the last play, which those of a step's plays add up to."""
-        ...
-
-    @property
-    def last_play(self) -> Mapping[str, Any]:
-        """What else there is to say of it."""
-        ...
-
-
 class EnginePolicy(LocalPolicy):
     """Our engine, which reads the weights that the trainer has."""
 
     def begin_step(self) -> None:
-        pass
+        """The weights may have changed."""
 
     def end_play(self, groups: Sequence[RolloutGroup]) -> None:
-        pass
+        """What was played has its rewards; the update comes next."""
 
     @property
     def last_play(self) -> dict[str, Any]:
+        """What there is to say of it beside `figures`, which a step's plays add up to."""
         return {"rows_per_pass": self.figures["rows_per_pass"]}
 
 
@@ -171,13 +142,16 @@ class ServedPolicy:
         while len(ids) < budget and stop_id not in ids[-1:]:
             if breaker.is_open:
                 return self._lose(session, breaker.why)
-            request = self._request(session, context + ids, budget - len(ids), len(ids))
+            name = turn_name(self.seed, session.task.id, session.transcript.agent_tokens + len(ids))
+            seed = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=4).digest()) >> 1
+            prompt, heat = context + ids, self.settings.temperature
+            request = TokenRequest(name, prompt, budget - len(ids), stop_id, heat, seed)
             outcome = self.server.sample(request)
             breaker.note(outcome)
             if isinstance(outcome, Fault):
                 if outcome.kind in ("rejected", "context_overflow"):
                     raise UserError(
-                        f"{outcome.message} A turn has {len(request.prompt):,} tokens"
+                        f"{outcome.message} A turn has {len(prompt):,} tokens"
                         f" before it, and may have {budget:,} itself."
                     )
                 return self._lose(session, f"{outcome.kind}: {outcome.message}")
@@ -193,15 +167,6 @@ class ServedPolicy:
             )
         cut = ids[-1] != stop_id
         session.take(Turn(self.chat.decode(ids if cut else ids[:-1]), ids, logprobs, cut))
-
-    def _request(
-        self, session: Session, prompt: list[int], max_tokens: int, said: int
-    ) -> TokenRequest:
-        sampled = session.transcript.agent_tokens + said
-        name = turn_name(self.seed, session.task.id, sampled)
-        seed = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=4).digest()) >> 1
-        temperature = self.settings.temperature
-        return TokenRequest(name, prompt, max_tokens, self.chat.stop_id, temperature, seed)
 
     def _lose(self, session: Session, why: str) -> None:
         self._lost.append(why)
@@ -296,15 +261,13 @@ def plain_weights(model: Any, products: torch.dtype) -> dict[str, Any]:
 
 def sampling_policy(
     model: Any, chat: ChatFormat, settings: RolloutSettings, seed: int
-) -> RolloutPolicy:
+) -> EnginePolicy | ServedPolicy:
     """The model as it is sampled from in training: from its whole distribution, by our engine or on
     a server."""
     if settings.server is not None:
         return ServedPolicy(model, chat, settings, seed)
-    rows = settings.max_concurrent_rollouts or settings.prompts_per_step * settings.group_size
-    sampling = Sampling(
-        settings.temperature, rows, seed, settings.dtype, tool_threads=settings.tool_threads
-    )
+    rows, threads = settings.rollouts_at_once, settings.tool_threads
+    sampling = Sampling(settings.temperature, rows, seed, settings.dtype, tool_threads=threads)
     sampling.check_on_policy()
     return EnginePolicy(model, chat, sampling)
 
@@ -315,7 +278,7 @@ class RolloutWorker:
     S9): the same call of all members of a group fails, so that their rewards differ by what they
     did and not by what they met."""
 
-    policy: RolloutPolicy
+    policy: EnginePolicy | ServedPolicy
     dialect: Dialect
     group_size: int
     faults: Faults | None = None
@@ -340,10 +303,12 @@ class RolloutWorker:
         for _ in closed(self.policy.play_groups(opened, self.branching)):
             pass
         self.engine_counts.update(self.policy.figures)
-        groups = []
-        for (number, task), sessions in zip(tasks, opened, strict=True):
-            episodes = [session.episode for session in sessions]
-            groups.append(RolloutGroup(number, task, episodes, rewards_of(episodes, reward)))
+        groups = [
+            RolloutGroup(number, task, [session.episode for session in sessions])
+            for (number, task), sessions in zip(tasks, opened, strict=True)
+        ]
+        for group in groups:
+            group.rewards = group.rewarded(reward)
         self.policy.end_play(groups)
         return groups
 

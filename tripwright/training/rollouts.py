@@ -54,6 +54,10 @@ class RolloutSettings:
     )
 
     @property
+    def rollouts_at_once(self) -> int:
+        return self.max_concurrent_rollouts or self.prompts_per_step * self.group_size
+
+    @property
     def has_reference(self) -> bool:
         """Whether a frozen copy of the model that training started from stays in memory."""
         return False
@@ -62,11 +66,6 @@ class RolloutSettings:
     def own(self) -> dict[str, tuple[str, ...]]:
         """The user's own code that it trains with, "module:name" → arguments (`own`)."""
         return {}
-
-
-def rewards_of(episodes: Sequence[Episode], reward: Reward) -> list[RewardBreakdown | None]:
-    """None: our side failed (law 4)."""
-    return [reward(episode) if episode.scored else None for episode in episodes]
 
 
 @dataclass
@@ -95,7 +94,7 @@ class RolloutGroup:
         return any(reward.passed(episode) for episode, reward in self.scored_members)
 
     def rewarded(self, reward: Reward) -> list[RewardBreakdown | None]:
-        return rewards_of(self.episodes, reward)
+        return [reward(episode) if episode.scored else None for episode in self.episodes]
 
     def std(self, reward: Reward | None = None) -> float:
         """Of the scored members' rewards, over all of them (population)."""

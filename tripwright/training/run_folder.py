@@ -162,6 +162,7 @@ class RunFolder:
 
     def __init__(self, folder: str | Path, recipe: Recipe):
         self.folder, self.recipe = Path(folder), recipe
+        self._record = json.loads(json.dumps(recipe.record()))
         self.folder.mkdir(parents=True, exist_ok=True)
         self.metrics = self.folder / METRICS
         self._held = False
@@ -210,7 +211,7 @@ class RunFolder:
     # ---- what the run is of
 
     def _settle_recipe(self) -> None:
-        path, record = self.folder / RECIPE, json.loads(json.dumps(self.recipe.record()))
+        path, record = self.folder / RECIPE, self._record
         if path.is_file():
             earlier = _read_json(path)
             if differing := describe_changes(_bound(earlier), _bound(record)):
@@ -246,7 +247,7 @@ class RunFolder:
 
     def _facts(self, stage: str, device: str) -> dict[str, Any]:
         """What a checkpoint belongs to."""
-        bound = json.dumps(_bound(json.loads(json.dumps(self.recipe.record()))), sort_keys=True)
+        bound = json.dumps(_bound(self._record), sort_keys=True)
         return {
             "format": FORMAT,
             "stage": stage,

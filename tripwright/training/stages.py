@@ -85,12 +85,8 @@ def make(run: RunFolder) -> None:
         requests = [trips.request_at(number) for number in range(settings.tokenizer_transcripts)]
         expert = settings.tokenizer_expert
         sessions = list(expert_sessions(requests, dialect, None, expert))
-        words = set().union(
-            *(
-                generator.names(world)
-                for world in {id(world): world for _, world in requests}.values()
-            )
-        )
+        worlds = {id(world): world for _, world in requests}.values()
+        words = {word for world in worlds for word in generator.names(world)}
         texts = [segment.text for session in sessions for segment in session.transcript.segments]
         tokenizer = make_tokenizer(texts, words, generator.closed_lists, settings.superwords)
         model = new_model(settings.shape, tokenizer, recipe.seed)
@@ -98,16 +94,16 @@ def make(run: RunFolder) -> None:
     run.save("start", model, tokenizer)
 
 
-def load_trainable(folder: Path, recipe: Recipe) -> tuple[Any, Any]:
-    """(model, tokenizer) on the recipe's device, the weights in the format that it names, whatever
-    the checkpoint holds. With [model.lora] an adapter is trained, of the folder or new, in fp32,
-    and the base stays as it is."""
-    settings = recipe.model
+def load_trainable(run: RunFolder, stage: str) -> tuple[Any, Any]:
+    """(model, tokenizer) that the stage begins with, on the recipe's device, the weights in the
+    format that it names, whatever the checkpoint holds. With [model.lora] an adapter is trained, of
+    the folder or new, in fp32, and the base stays as it is."""
+    folder, settings = run.model(stage_before(run, stage)), run.recipe.model
     place = device_named(settings.device), precision_named(settings.weights)
     model, tokenizer = load_model(folder, *place)
     if settings.lora is not None:
         if not has_adapter(model):
-            add_adapter(model, settings.lora, f"../{folder.name}", recipe.seed)
+            add_adapter(model, settings.lora, f"../{folder.name}", run.recipe.seed)
         for _, parameter in adapter_parameters(model):
             parameter.requires_grad_(True)
     return model.eval(), tokenizer
@@ -119,15 +115,24 @@ def stage_before(run: RunFolder, stage: str) -> str:
     return next(filter(run.done, reversed(earlier)), "start")
 
 
+def _take(run: RunFolder, stage: str, loop: Any, tokenizer: Any) -> None:
+    """The stage's steps to its end, and its model; validation is of the recipe's last stage."""
+    recipe, during = run.recipe, None
+    loop.decoder.checkpoint_activations = recipe.model.checkpoint_activations
+    if recipe.validation is not None and stage == recipe.stages[-1]:
+        start = stage_before(run, stage)
+        during = Validation(run, recipe.validation, stage, loop, tokenizer, start)
+    run.drive(stage, loop, loop.model.device.type, during)
+    run.save(stage, loop.model, tokenizer)
+
+
 def copy_pretraining(run: RunFolder) -> None:
     """The copy warm-up."""
     if run.recipe.copy_pretraining is None or run.done("copy_pretraining"):
         return
-    model, tokenizer = load_trainable(run.model("start"), run.recipe)
+    model, tokenizer = load_trainable(run, "copy_pretraining")
     loop = CopyPretraining(model, run.recipe.copy_pretraining, run.recipe.seed)
-    loop.decoder.checkpoint_activations = run.recipe.model.checkpoint_activations
-    run.drive("copy_pretraining", loop, model.device.type)
-    run.save("copy_pretraining", model, tokenizer)
+    _take(run, "copy_pretraining", loop, tokenizer)
 
 
 def cold_start(run: RunFolder) -> None:
@@ -135,7 +140,7 @@ def cold_start(run: RunFolder) -> None:
     recipe = run.recipe
     if recipe.sft is None or run.done("sft"):
         return
-    model, tokenizer = load_trainable(run.model(stage_before(run, "sft")), run.recipe)
+    model, tokenizer = load_trainable(run, "sft")
     source: FileSamples | ExpertTranscripts
     dialect = recipe.dialect.dialect()
     if recipe.sft.data is not None:
@@ -152,16 +157,7 @@ def cold_start(run: RunFolder) -> None:
         )
         if recipe.sft.expert_transcripts is not None:
             source = expert_samples(source, recipe.sft, recipe.seed)
-    loop = FineTuning(model, source, recipe.sft)
-    loop.decoder.checkpoint_activations = recipe.model.checkpoint_activations
-    during = _validation(run, "sft", loop, tokenizer) if recipe.rl is None else None
-    run.drive("sft", loop, model.device.type, during)
-    run.save("sft", model, tokenizer)
-
-
-def _validation(run: RunFolder, stage: str, loop: Any, tokenizer: Any) -> Validation | None:
-    settings, start = run.recipe.validation, stage_before(run, stage)
-    return Validation(run, settings, stage, loop, tokenizer, start) if settings else None
+    _take(run, "sft", FineTuning(model, source, recipe.sft), tokenizer)
 
 
 def reinforce(run: RunFolder) -> None:
@@ -170,7 +166,7 @@ def reinforce(run: RunFolder) -> None:
     if recipe.rl is None or run.done("rl"):
         return
     name, settings = recipe.rl
-    model, tokenizer = load_trainable(run.model(stage_before(run, "rl")), run.recipe)
+    model, tokenizer = load_trainable(run, "rl")
     dialect = recipe.dialect.dialect()
     chat = ChatFormat(tokenizer, dialect.schemas())
     tools = tools_of(recipe, settings.tools, dialect)
@@ -179,10 +175,7 @@ def reinforce(run: RunFolder) -> None:
         loop = ALGORITHMS[name].loop(
             model, chat, dialect, trips, settings, recipe.seed, recipe.faults, tools
         )
-        loop.decoder.checkpoint_activations = recipe.model.checkpoint_activations
-        during = _validation(run, "rl", loop, tokenizer)
-        run.drive("rl", loop, model.device.type, during)
-    run.save("rl", model, tokenizer)
+        _take(run, "rl", loop, tokenizer)
 
 
 def tools_of(recipe: Recipe, url: str | None, dialect: Dialect) -> RemoteToolBox | None:

@@ -147,14 +147,9 @@ class ExpertTranscripts:
         self._taught, self._in_vain = 0, 0  # transcripts given; trips in a row without one
 
     @property
-    def position(self) -> int:
-        """Trips used up, those in vain included."""
-        return self.trips.position
-
-    @property
     def left_out(self) -> float:
         """The share of the trips so far that was passed over."""
-        return (self.position - self._taught) / max(1, self.position)
+        return (self.trips.position - self._taught) / max(1, self.trips.position)
 
     def __iter__(self) -> ExpertTranscripts:
         return self
