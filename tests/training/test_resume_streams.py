@@ -184,7 +184,7 @@ def test_limits_too_tight_for_the_expert_are_told_and_not_waited_for(
         ),
     ):
         next(tight)
-    assert tight.position == 5
+    assert tight.trips.position == 5
     tight = transcripts(
         replace(recipe, dialect=replace(recipe.dialect, max_turns=2)), nano_tokenizer
     )
@@ -192,7 +192,7 @@ def test_limits_too_tight_for_the_expert_are_told_and_not_waited_for(
     tight.load_state_dict({"trips": {"position": 5}, "taught": 0, "in_vain": 4})
     with pytest.raises(UserError, match="5 trips in a row"):
         next(tight)
-    assert tight.position == 6
+    assert tight.trips.position == 6
 
 
 # ---- what the data is

@@ -406,8 +406,7 @@ class Meter:
         return {name: getattr(self, name) for name in totals}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.update_total, self.rollout_total = state["update_total"], state["rollout_total"]
-        self.hours_total = state["hours_total"]
+        vars(self).update(state)
 
 
 def spans(group: RolloutGroup) -> list[tuple[int, int]]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Protocol
@@ -122,46 +123,31 @@ class FineTuning(SavedLoop):
             self.clock.progress(self.step), self.settings.warm_up, self.settings.final_rate
         )
         samples = [row for sample in next(self.batches) for row in _rows(sample)]
-        said, sums = sum(sum(sample.loss_mask[1:]) for sample in samples), Sums()
+        said, sums = max(1, sum(sum(sample.loss_mask[1:]) for sample in samples)), Counter[str]()
         size = self.settings.micro_batch_size or len(samples)
         for first in range(0, len(samples), size):
-            self._backward(samples[first : first + size], said, sums)
+            rows = samples[first : first + size]
+            batch = collate([(s.token_ids, s.loss_mask, [0.0] * len(s.token_ids)) for s in rows])
+            batch = batch.to(self.decoder.device)
+            nll = -token_logprobs(self.decoder, batch, self.settings.dtype, batch.mask > 0).sum()
+            (nll / said).backward()
+            real = batch.real
+            sums.update({"nll": nll.item(), "tokens": int(real.sum()), "places": real.numel()})
         norm = self.optimizers.step(scale)
-        self.step, self.tokens = self.step + 1, self.tokens + sums.tokens
+        self.step, self.tokens = self.step + 1, self.tokens + sums["tokens"]
         row: dict[str, Any] = {
-            "loss": sums.nll / max(1, said),
+            "loss": sums["nll"] / said,
             "grad_norm": norm,
             "learning_rate": self.settings.optimizer.first_rate * scale,
             "tokens": self.tokens,
             "tokens_per_second": self.tokens / max(1e-9, self.clock.minutes * 60),
-            "padding": 1 - sums.tokens / max(1, sums.places),
+            "padding": 1 - sums["tokens"] / max(1, sums["places"]),
         }
         if left_out := getattr(self.batches.source, "left_out", 0):
             row["left_out"] = left_out
         if self.count:
             row["epoch"] = self.step * self.settings.batch_size / self.count
         return row
-
-    def _backward(self, samples: Sequence[Sample], said: int, sums: Sums) -> None:
-        """Adds the gradient of these samples' share of the step's loss, in which the agent `said`
-        so many tokens."""
-        batch = collate([(s.token_ids, s.loss_mask, [0.0] * len(s.token_ids)) for s in samples])
-        batch = batch.to(self.decoder.device)
-        dtype, action_mask_BT = self.settings.dtype, batch.mask > 0
-        nll = -token_logprobs(self.decoder, batch, dtype, action_mask_BT).sum()
-        (nll / max(1, said)).backward()
-        sums.nll += float(nll.detach())
-        sums.tokens += int(batch.real.sum())
-        sums.places += batch.real.numel()
-
-
-@dataclass
-class Sums:
-    """Over the passes of one step. `places` counts padding too."""
-
-    nll: float = 0.0
-    tokens: int = 0
-    places: int = 0
 
 
 def _rows(sample: Sample) -> Sequence[Sample]:
