@@ -127,7 +127,7 @@ def test_a_checkpoint_is_data_whatever_its_manifest_says(tmp_path, owned):
     digest = hashlib.sha256((place / STATE).read_bytes()).hexdigest()
     change(place / MANIFEST, sha256=digest)
     newest = checkpoints.newest()
-    with pytest.raises(UserError, match="is no checkpoint of ours: .* Nothing of it was run"):
+    with pytest.raises(UserError, match="is not a checkpoint: .* Nothing of it was run"):
         newest.state()
 
 

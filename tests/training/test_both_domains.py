@@ -208,14 +208,14 @@ def test_training_replays_a_recorded_day(recorded, monkeypatch):
                 '[data]\nqueries = "requests.jsonl"\nworld = "w"\n[live]\nstore = "x"\nsnapshot ='
                 ' "2022-03-01"\nservices = "s.toml"\n'
             ),
-            "one of them",
+            "needs data.queries, and one of",
         ),
         (
             (
                 '[data]\nqueries = "requests.jsonl"\n[live]\nstore = "x"\nsnapshot ='
                 ' "2022-03-01"\nreplay = false\n'
             ),
-            "to say who answers",
+            "needs data.queries, and one of",
         ),
     ],
 )
@@ -243,5 +243,5 @@ def test_live_tools_need_a_dialect_that_has_them(tmp_path):
     with pytest.raises(UserError, match="dialect 'compact' has no live tools"):
         load_recipe(path)
     path.write_text(f'[dialect]\nname = "{COMPACT}"\n[grpo]\nsteps = 1\ncredit = "evidence"\n')
-    with pytest.raises(UserError, match='take "episode"'):
+    with pytest.raises(UserError, match='credit is "episode"'):
         load_recipe(path)

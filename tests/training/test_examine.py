@@ -151,7 +151,7 @@ def test_a_recipe_with_requests_of_its_own_is_examined_in_its_own_place(
     run = RunFolder(tmp_path / "run", own)
     stages.make(run)
     shutil.copytree(run.model("start"), run.model("rl"))
-    with pytest.raises(UserError, match="name those of its exam, for the same place, with eval"):
+    with pytest.raises(UserError, match="name the exam's with eval"):
         held_out.examine(own, run.folder)
     settings = dataclasses.replace(own.evaluation, file=str(files["exam"]))
     figures = held_out.examine(dataclasses.replace(own, evaluation=settings), run.folder)

@@ -91,7 +91,7 @@ def test_a_folder_is_read_from_its_configuration(kind, tiny_model, tmp_path):
 
 def test_a_model_that_is_not_here_is_told(tmp_path):
     recipe = Recipe(model=ModelSettings(pretrained="runs/none/model/sft"))
-    with pytest.raises(UserError, match="'runs/none/model/sft' is not here: .* say with --model"):
+    with pytest.raises(UserError, match="'runs/none/model/sft' is not here,.* say with --model"):
         size_of(recipe)
     assert size_of(recipe, "Qwen/Qwen3-8B").name == "Qwen/Qwen3-8B"
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "mamba"}))

@@ -130,7 +130,7 @@ def test_a_source_that_ends_ends_the_stage(tiny_model, nano_tokenizer, transcrip
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"max_epochs": 2.0}, "max_epochs is of a file or of so many expert_transcripts"),
+        ({"max_epochs": 2.0}, "max_epochs is of data or of expert_transcripts"),
         ({"max_tokens": 20}, "max_tokens is of a file: give data"),
         ({"data": "f.jsonl", "expert_transcripts": 9}, "exclude each other"),
     ],

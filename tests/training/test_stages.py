@@ -89,7 +89,7 @@ def test_tools_of_a_server_need_a_world_of_their_own(run):
     stages.make(other)
     with pytest.raises(
         UserError,
-        match=r"Tools at 'http://127.0.0.1:9' serve one world, and this recipe trains on many",
+        match=r"Tools at 'http://127.0.0.1:9' are of one world: give data.world",
     ):
         stages.reinforce(other)
 

@@ -243,7 +243,7 @@ RECIPE = "[grpo]\nsteps = 2\n\n[validation]\nevery = 1\n"
     [
         (RECIPE + 'metric = "finale"', "unknown validation.metric 'finale'. Accepted: final, del"),
         ("[validation]\nevery = 1", "[validation] is during [sft]"),
-        (RECIPE + 'file = "q.jsonl"', "validation.file is of requests in the place of data.qu"),
+        (RECIPE + 'file = "q.jsonl"', "validation.file needs data.queries"),
         (RECIPE + '[data]\nqueries = "q"\nworld = "w"', "needs a file of requests beside data"),
         (RECIPE + "[evaluation.decoding]\ntop_p = 0.0", "evaluation.decoding: Sampling needs"),
     ],

@@ -50,8 +50,8 @@ class Checkpoint:
             )
         except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError):
             raise UserError(
-                f"'{self.folder / STATE}' is no checkpoint of ours: expected tensors, numbers and"
-                " texts alone. Nothing of it was run; delete its folder to go on without it."
+                f"'{self.folder / STATE}' is not a checkpoint: expected tensors, numbers and texts"
+                " alone. Nothing of it was run. Delete its folder to go on without it."
             ) from None
         return state
 

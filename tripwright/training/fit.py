@@ -145,9 +145,8 @@ def size_of(recipe: Recipe, instead: str | None = None) -> ModelSize:
         if name in KNOWN_MODELS:
             return KNOWN_MODELS[name]
         raise UserError(
-            f"The model '{name}' is not here: no folder with a config.json, not downloaded, and"
-            " none of the Qwen2.5 and Qwen3 models by name. Make or download it first, or say with"
-            " --model which one to reckon with."
+            f"The model '{name}' is not here, nor a Qwen2.5 or Qwen3 model by name. Make or"
+            " download it first, or say with --model which one to reckon with."
         ) from None
     kind = str(config.model_type)
     if kind not in SUPPORTED:
@@ -388,7 +387,7 @@ def check_memory(recipe: Recipe) -> None:
             raise UserError(
                 f"'{size.name}' is too large to be trained here: {stage.stage} takes at least"
                 f" {least_gb:.1f} GB for {', '.join(stage.held)} and gradients, of {there_gb:.1f}"
-                " GB. 'tripwright fit' says what to change; [model.lora] trains an adapter alone."
+                " GB. 'tripwright fit' says what to change."
             )
 
 
@@ -600,10 +599,7 @@ def estimate(
     size = size_of(recipe, model)
     stages = memory(recipe, size, device)
     if not stages:
-        raise UserError(
-            f"Recipe '{recipe.name}': no stage in it ([copy_pretraining], [sft], [grpo], [ppo],"
-            " [rft] or [rl]), so there is nothing to estimate."
-        )
+        raise UserError(f"Recipe '{recipe.name}' has no stage, so there is nothing to estimate.")
     available = available_gb if available_gb is not None else total_memory_gb(device)
     episode = lengths(recipe, size, tokens)
     needed, enough = changes(recipe, size, available, device) if available else ([], True)

@@ -111,29 +111,17 @@ class GrpoSettings(RolloutSettings):
 
     def __post_init__(self) -> None:
         if pointless := {StopReason.ANSWER, StopReason.UNSCORED} & set(self.out_of_loss):
-            raise UserError(
-                "out_of_loss is for episodes that a limit or a mistake ended, found"
-                f" '{min(pointless)}'."
-            )
+            raise UserError(f"out_of_loss: '{min(pointless)}' is not a limit or a mistake.")
         if self.filter.refill and self.filter.min_std is None:
-            raise UserError(
-                "filter.refill plays groups in place of dropped ones: give filter.min_std"
-                " (0.0: those that agree)."
-            )
+            raise UserError("filter.refill replaces dropped groups: give filter.min_std.")
         if self.replay is not None and self.replay.every == 1 and self.replay.share == 1:
-            raise UserError(
-                "replay with every = 1 and share = 1 may play old trips for ever: give"
-                " every ≥ 2 or a smaller share."
-            )
+            raise UserError("replay of every step in full plays no new trips: lower its share.")
         if self.replay is not None and int(self.prompts_per_step * self.replay.share) < 1:
-            raise UserError(
-                f"replay.share {self.replay.share} of {self.prompts_per_step} prompts is"
-                " less than one."
-            )
+            raise UserError(f"replay.share of {self.prompts_per_step} prompts is less than one.")
         if self.branching is not None and self.branching.initial > self.group_size:
+            found = f"found {self.branching.initial}"
             raise UserError(
-                f"branching.initial must be at most the group's size ({self.group_size}),"
-                f" found {self.branching.initial}."
+                f"branching.initial is at most group_size ({self.group_size}), {found}."
             )
 
 

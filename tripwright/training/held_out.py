@@ -354,14 +354,10 @@ def examine(recipe: Recipe, folder: Path, step: str | None = None) -> dict[str, 
     if step is not None:
         stages = [checkpoint_of(folder, step)]
     if not stages:
-        raise UserError(
-            f"'{folder}' holds no trained model (model/sft or model/rl). Train first: tripwright"
-            " train or sft, with --out."
-        )
+        raise UserError(f"'{folder}' holds no trained model (model/sft or model/rl). Train first.")
     if recipe.data.queries is not None and recipe.evaluation.file is None:
         raise UserError(
-            f"Recipe '{recipe.name}' trains on requests of its own: name those of its exam, for the"
-            " same place, with evaluation.file."
+            f"Recipe '{recipe.name}' trains on a file: name the exam's with evaluation.file."
         )
     run, settings = RunFolder(folder, recipe), recipe.evaluation
     with run.alone():
@@ -399,8 +395,8 @@ def checkpoint_of(folder: Path, step: str) -> str:
         return models[int(step)].name
     kept = f"of steps {', '.join(map(str, sorted(models)))}" if models else "none"
     raise UserError(
-        f"--step: '{folder}' has no checkpoint '{step}'. Expected 'best' or one that was kept"
-        f" (here: {kept}), which a recipe's [validation] does."
+        f"--step: '{folder}' has no checkpoint '{step}'. Expected 'best' or one that [validation]"
+        f" kept (here: {kept})."
     )
 
 

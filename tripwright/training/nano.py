@@ -64,14 +64,10 @@ class NanoShape:
 
     def __post_init__(self) -> None:
         if self.heads % self.kv_heads:
-            raise UserError(
-                f"heads ({self.heads}) must be a multiple of kv_heads ({self.kv_heads}), which they"
-                " share."
-            )
+            heads, kv_heads = self.heads, self.kv_heads
+            raise UserError(f"heads ({heads}) must be a multiple of kv_heads ({kv_heads}).")
         if self.head_size % 2:
-            raise UserError(
-                f"head_size must be even, for rotary positions: found {self.head_size}."
-            )
+            raise UserError(f"head_size must be even: found {self.head_size}.")
 
 
 def new_model(shape: NanoShape, tokenizer: PreTrainedTokenizerFast, seed: int) -> Qwen3ForCausalLM:

@@ -113,10 +113,7 @@ class OptimizerSettings:
 
     def __post_init__(self) -> None:
         if self.state == "8bit" and self.name != "adamw":
-            raise UserError(
-                f"state '8bit' is of AdamW alone, found name '{self.name}': take 'adamw', or leave"
-                " the state in float32."
-            )
+            raise UserError(f"state '8bit' is of AdamW alone, found name '{self.name}'.")
 
 
 class Optimizers:
@@ -234,8 +231,7 @@ def _adamw_8bit() -> Any:
         from bitsandbytes.optim import AdamW8bit  # an extra, and slow to import
     except ImportError:
         raise UserError(
-            "optimizer.state '8bit' needs bitsandbytes: pip install 'tripwright[eight-bit]', or"
-            " leave the state in float32."
+            "optimizer.state '8bit' needs bitsandbytes: pip install 'tripwright[eight-bit]'."
         ) from None
     return AdamW8bit
 

@@ -47,8 +47,7 @@ def own(name: str, arguments: tuple[str, ...]) -> Callable[..., Any]:
         inspect.signature(function).bind(**dict.fromkeys(arguments))
     except (TypeError, ValueError) as error:
         raise UserError(
-            f"Function '{name}' cannot be called with {', '.join(arguments)}: {error}"
-            " (docs/training.md)."
+            f"Function '{name}' cannot be called with {', '.join(arguments)}: {error}."
         ) from None
     return function
 
@@ -67,22 +66,20 @@ def try_out(name: str, arguments: tuple[str, ...]) -> None:
         if not loss.requires_grad or not bool(loss.isfinite().all()):
             raise UserError(
                 f"Function '{name}' returned a loss without a gradient, or one that is not finite."
-                " It is made of the log-probabilities (docs/training.md)."
             )
 
 
 def source_of(name: str) -> Path:
     """The file that has it, which is not run. Raises UserError where there is none."""
     module = name.partition(":")[0]
-    with_here = from_here()
+    here = from_here()
     try:
         spec = importlib.util.find_spec(module)
     except (ImportError, ValueError):
         spec = None
     if spec is None or spec.origin is None or not Path(spec.origin).is_file():
         raise UserError(
-            f"Function '{name}': no module '{module}' in '{with_here}', nor installed. It stands in"
-            " a file of its own, which a run remembers: not in a notebook."
+            f"Function '{name}': no file '{module}' in '{here}', nor an installed module."
         )
     return Path(spec.origin)
 
@@ -125,10 +122,8 @@ def _called(name: str, tensors: Mapping[str, Tensor]) -> Tensor:
         result = function(**tensors)
     except Exception as error:
         last = extract_tb(error.__traceback__)[-1]
-        raise UserError(
-            f"Function '{name}' raised {type(error).__name__} at {last.filename}:{last.lineno}:"
-            f" {error}"
-        ) from error
+        where, kind = f"{last.filename}:{last.lineno}", type(error).__name__
+        raise UserError(f"Function '{name}' raised {kind} at {where}: {error}") from error
     if not isinstance(result, Tensor) or result.shape != shape:
         found = tuple(result.shape) if isinstance(result, Tensor) else type(result).__name__
         raise UserError(f"Function '{name}' returned {found}. Expected a tensor {tuple(shape)}.")

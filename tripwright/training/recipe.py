@@ -372,10 +372,8 @@ def _recipe(data: dict[str, Any], where: str) -> Recipe:
     values = settings_values(hints | tables, data, where)
     reinforcements = [Reinforcement(name, values.pop(name)) for name in tables if name in values]
     if len(reinforcements) > 1:
-        raise UserError(
-            f"{where}: One kind of reinforcement learning a recipe: found"
-            f" [{']['.join(rl.algorithm for rl in reinforcements)}]."
-        )
+        found = "][".join(rl.algorithm for rl in reinforcements)
+        raise UserError(f"{where}: one table of reinforcement learning a recipe: found [{found}].")
     recipe = Recipe(**values, rl=reinforcements[0] if reinforcements else None)
     mixes = {
         name: settings_of(recipe.domain.generated().mix, mix, f"{where}: data.{name}")
@@ -481,10 +479,8 @@ def check_positions(recipe: Recipe, model: str, positions: int) -> None:
     dialects = {"dialect": recipe.dialect.dialect(), "evaluation": recipe.held_out_dialect}
     for table, dialect in dialects.items():
         if positions < dialect.context_tokens:
-            raise UserError(
-                f"{model} has {positions} positions, the {table} needs {dialect.context_tokens}:"
-                f" lower {table}.context_tokens."
-            )
+            found = f"{model} has {positions} positions, the {table} needs {dialect.context_tokens}"
+            raise UserError(f"{found}: lower {table}.context_tokens.")
 
 
 def _data_problems(recipe: Recipe) -> Iterator[str]:
@@ -495,10 +491,7 @@ def _data_problems(recipe: Recipe) -> Iterator[str]:
             yield f"dialect '{recipe.dialect.name}' has no live tools. Take {' or '.join(able)}."
         nobody = data.world is None and live.services is None and not live.replay
         if data.queries is None or nobody or (data.world is not None and live.services is not None):
-            yield (
-                "[live] needs data.queries, and live.services or data.world (one of them) to say"
-                " who answers, or live.replay."
-            )
+            yield "[live] needs data.queries, and one of live.services, data.world or live.replay."
     elif (data.world is None) != (data.queries is None):
         yield "data.world and data.queries belong together: give both, or neither to generate."
     if data.queries is None:
@@ -520,10 +513,7 @@ def _held_out_problems(recipe: Recipe) -> Iterator[str]:
         yield from _unknown("evaluation.rules", rules, recipe.domain.judge.rules)
     for name, table in (("evaluation", recipe.evaluation), ("validation", validation)):
         if table is not None and table.file is not None and recipe.data.queries is None:
-            yield (
-                f"{name}.file is of requests in the place of data.queries, and this recipe's worlds"
-                f" are generated: say how many with {name}.queries."
-            )
+            yield f"{name}.file needs data.queries. Of generated requests give {name}.queries."
     if validation is not None:
         if recipe.rl is None and recipe.sft is None:
             yield "[validation] is during [sft], [grpo], [ppo], [rft] or [rl], and there is none."
@@ -547,15 +537,10 @@ def _stage_problems(recipe: Recipe) -> Iterator[str]:
         yield from _unknown(f"{name}.dtype", settings.dtype, PRECISIONS)
         # wider ones would need a second copy of the weights, and narrower ones there are none
         if weights != "float32" and settings.dtype not in (AUTO, weights):
-            yield (
-                f"{name}.dtype is '{settings.dtype}', but model.weights are '{weights}', which are"
-                f" multiplied as they are: leave {name}.dtype out."
-            )
+            found = f"{name}.dtype is '{settings.dtype}', but model.weights are '{weights}'"
+            yield f"{found}: leave {name}.dtype out."
         if recipe.model.lora is not None and settings.optimizer.name == "muon":
-            yield (
-                f"{name}.optimizer: Muon makes a whole matrix's step orthogonal, and with"
-                f' [model.lora] two thin factors are trained: set {name}.optimizer.name = "adamw".'
-            )
+            yield f'{name}.optimizer: [model.lora] needs {name}.optimizer.name = "adamw".'
         if isinstance(settings, SftSettings | RolloutSettings) and not (
             settings.steps or settings.max_minutes or settings.max_epochs
         ):
@@ -568,27 +553,16 @@ def _rl_problems(recipe: Recipe, table: str, settings: RolloutSettings) -> Itera
     if by_epochs and data.queries is None:
         yield f"{table}: generated trips have no epochs: give data.queries, or count in steps."
     if settings.tools is not None and (data.world is None or not is_address(settings.tools)):
-        yield (
-            f"{table}.tools is the http address of a server of one world, and needs data.world and"
-            " data.queries."
-        )
+        yield f"{table}.tools is the address of a server of data.world, with data.queries."
     grpo = settings if isinstance(settings, GrpoSettings) else None
     if settings.server is not None:
         if not is_address(settings.server.url):
-            yield (
-                f"{table}.server.url is a server's address, such as http://127.0.0.1:8000; found"
-                f" '{settings.server.url}'."
-            )
+            found = f"found '{settings.server.url}'"
+            yield f"{table}.server.url is an address, such as http://127.0.0.1:8000; {found}."
         if grpo is not None and grpo.branching is not None:
-            yield (
-                f"{table}.branching forks an episode inside our own engine, and {table}.server"
-                " samples elsewhere: leave one of them out."
-            )
+            yield f"{table}.branching is of our own engine: leave it or {table}.server out."
         if settings.tool_threads:
-            yield (
-                f"{table}.tool_threads is of our own engine: with {table}.server every episode has"
-                " a thread of its own. Leave it out."
-            )
+            yield f"{table}.tool_threads is of our own engine: leave it or {table}.server out."
     for name in settings.own:
         if not OWN_NAME.fullmatch(name):
             yield f"{table}: '{name}' is no name of your own code. Expected module:function."
@@ -600,17 +574,11 @@ def _rl_problems(recipe: Recipe, table: str, settings: RolloutSettings) -> Itera
         except UserError as error:
             yield f"{table}.curriculum.stages: {error}"
     if grpo is not None and grpo.credit == "evidence" and domain.credit is None:
-        yield (
-            f'{table}.credit "evidence" asks which words a fact is about, and {domain.title} do not'
-            ' say it: take "episode".'
-        )
+        yield f'{table}.credit is "episode" for {domain.title}: their facts point at no words.'
     if settings.rules is not None:
         yield from _unknown(f"{table}.rules", settings.rules, domain.judge.rules)
     if isinstance(settings, PpoSettings) and recipe.dialect.dialect().on_overflow == "truncate":
-        yield (
-            f"{table}: a value head goes from token to token of one context, and dialect"
-            f" '{recipe.dialect.name}' cuts contexts: set dialect.on_overflow = \"end\"."
-        )
+        yield f'{table}: a value head needs whole contexts: set dialect.on_overflow = "end".'
 
 
 def check_needs(recipe: Recipe) -> None:
@@ -629,13 +597,11 @@ def check_needs(recipe: Recipe) -> None:
             raise UserError(f"{name}: nothing at '{path}'.")
     if live and live.replay and "://" not in live.store and not Path(live.store).is_file():
         raise UserError(
-            f"live.store: no file '{live.store}'. Record it first (tripwright run --store), or set"
-            " live.replay = false."
+            f"live.store: no file '{live.store}'. Record it first, or set live.replay = false."
         )
     if model is not None and is_no_model(model):
         raise UserError(
-            f"model.pretrained: no folder '{model}'. Make it first (the recipe's 'needs' line says"
-            " how), or name another folder or model."
+            f"model.pretrained: no folder '{model}'. Make it first: the recipe's 'needs' says how."
         )
     device_named(recipe.model.device)
     if recipe.model.lora is not None:

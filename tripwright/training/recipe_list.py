@@ -37,10 +37,7 @@ def recipes_folder() -> Path:
     for folder in (package / "recipes", package.parent / "recipes"):
         if any(folder.glob("*/*.toml")):
             return folder
-    raise UserError(
-        f"No recipes at '{package / 'recipes'}' or '{package.parent / 'recipes'}'. Install"
-        " tripwright again, or use a checkout."
-    )
+    raise UserError(f"No recipes at '{package / 'recipes'}'. Install tripwright again.")
 
 
 def all_recipes(folder: Path) -> list[RecipeEntry]:

@@ -130,8 +130,7 @@ class ServedPolicy:
         if len(self._lost) > MOST_LOST * count:
             raise UserError(
                 f"{self.how.kind} lost {len(self._lost)} of {count} episodes of a step:"
-                f" {self._lost[0]} Start it again, then give the same command: the run goes on"
-                " after its newest checkpoint."
+                f" {self._lost[0]} Start it again, then give the same command."
             )
 
     def _take_turn(self, session: Session, breaker: Breaker) -> None:
@@ -151,8 +150,7 @@ class ServedPolicy:
             if isinstance(outcome, Fault):
                 if outcome.kind in ("rejected", "context_overflow"):
                     raise UserError(
-                        f"{outcome.message} A turn has {len(prompt):,} tokens"
-                        f" before it, and may have {budget:,} itself."
+                        f"{outcome.message} (prompt {len(prompt):,} tokens, turn {budget:,})"
                     )
                 return self._lose(session, f"{outcome.kind}: {outcome.message}")
             tokens = outcome.value
@@ -208,8 +206,7 @@ class ServedPolicy:
         if version is not None and version != self.version:
             raise UserError(
                 f"{self.how.kind} has weights '{version}', and was sent '{self.version}': another"
-                " run uses it, or it was started anew. Give the same command when it is this run's"
-                " alone."
+                " run uses it, or it was started anew. Stop that run, then give the same command."
             )
 
     def _stage(self, name: str, work: Callable[[], Any]) -> None:

@@ -373,9 +373,8 @@ class RunFolder:
 
         if differing := changes(MUST_AGREE):
             raise UserError(
-                f"The checkpoint of step {then['step']} in '{self.folder}' was made under other"
-                f" conditions: {differing}. Restore them, or remove '{self.folder / 'checkpoints'}'"
-                " to start the stage again."
+                f"The checkpoint of step {then['step']} was made under other conditions:"
+                f" {differing}. Restore them, or remove '{self.folder / 'checkpoints'}'."
             )
         if differing := changes(SHOULD_AGREE):
             print(

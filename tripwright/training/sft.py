@@ -66,15 +66,9 @@ class SftSettings:
         if self.data is None and self.max_tokens is not None:
             raise UserError("max_tokens is of a file: give data as well.")
         if self.data is None and self.expert_transcripts is None and self.max_epochs is not None:
-            raise UserError(
-                "max_epochs is of a file or of so many expert_transcripts: give one of them, or end"
-                " the endless stream otherwise."
-            )
+            raise UserError("max_epochs is of data or of expert_transcripts: give one of them.")
         if self.data is not None and self.expert_transcripts is not None:
-            raise UserError(
-                "data and expert_transcripts exclude each other: the transcripts are a file's or"
-                " the expert's."
-            )
+            raise UserError("data and expert_transcripts exclude each other: give one of them.")
 
 
 class Sample(Protocol):

@@ -159,10 +159,7 @@ def read_conversations(path: str | Path) -> Iterator[TrainingConversation]:
     if path.is_dir():
         path = path / TRANSCRIPTS
     if not path.is_file():
-        raise UserError(
-            f"No training data at '{path}'. Expected a JSONL or Parquet file, or the folder of a"
-            " run."
-        )
+        raise UserError(f"No training data at '{path}'. Expected JSONL, Parquet or a run folder.")
     for number, record in _records(path):
         where = f"{path}:{number}"
         if "transcript" in record:
@@ -259,10 +256,8 @@ class ChatMasks:
             return [TokenizedRow(ids, mask) for _, ids, mask in transcript.sequences]
         roles = [role for role, _ in turns]
         if roles[:2] != ["system", "user"] or set(roles[2:]) - {"assistant", "tool"}:
-            raise UserError(
-                "a transcript begins with system and user and goes on with assistant and tool;"
-                f" found {', '.join(roles[:4])}."
-            )
+            expected = "system and user, then assistant and tool"
+            raise UserError(f"a transcript has {expected}; found {', '.join(roles[:4])}.")
         says_tools = "tools" in conversation.model_fields_set
         chat = self.chat(conversation.tools if says_tools else self.schemas)
         cut = transcript.stop_reason == StopReason.MAX_TURN_TOKENS
@@ -325,8 +320,7 @@ class ChatMasks:
         runs = [(value, len(list(run))) for value, run in groupby(mask)]
         if sum(value for value, _ in runs) != len(flags):
             raise UserError(
-                "The chat template does not mark one stretch for each assistant message, so single"
-                " ones cannot be left out."
+                "The chat template marks messages together, so single ones cannot be left out."
             )
         left = iter(flags)
         kept = [x for value, length in runs for x in [int(bool(value) and next(left))] * length]
@@ -349,8 +343,7 @@ class ChatMasks:
             if not (whole.startswith(after) and after.startswith(before) and len(before) >= done):
                 raise UserError(
                     "This chat template writes earlier turns anew and has no {% generation %}"
-                    " markers: which tokens are the assistant's cannot be told. Use a template with"
-                    " markers, or conversations of system, user, then assistant and tool in turn."
+                    " markers: which tokens are the assistant's cannot be told."
                 )
             turn = after[len(before) :].rstrip()
             self._check_stop(turn)
@@ -367,10 +360,8 @@ class ChatMasks:
 
     def _check_stop(self, turn: str) -> None:
         if not any(turn.endswith(token) for token in self.tokenizer.all_special_tokens):
-            raise UserError(
-                f"This chat template ends an assistant turn with {turn[-20:]!r}, which is no stop"
-                " token."
-            )
+            end = turn[-20:]
+            raise UserError(f"This chat template ends a turn with {end!r}, which is no stop token.")
 
     def _apply(self, messages: Sequence[Message], tools: Any, **options: Any) -> Any:
         try:
@@ -511,8 +502,7 @@ def read_rows(
                 if settings.too_long == "refuse":
                     raise UserError(
                         f"{conversation.where}: {len(row.token_ids)} tokens, {most_tokens} are"
-                        " allowed. Raise sft.max_tokens and the dialect's context_tokens, or set"
-                        ' sft.too_long to "drop" or "cut".'
+                        " allowed. Raise sft.max_tokens and context_tokens, or set sft.too_long."
                     )
                 if settings.too_long == "drop":
                     figures.too_long += 1

@@ -183,10 +183,7 @@ def tools_of(recipe: Recipe, url: str | None, dialect: Dialect) -> RemoteToolBox
     if url is None:
         return None
     if recipe.data.world is None:
-        raise UserError(
-            f"Tools at '{shown_url(url)}' serve one world, and this recipe trains on many: give"
-            " data.world and data.queries."
-        )
+        raise UserError(f"Tools at '{shown_url(url)}' are of one world: give data.world.")
     with open_folder(Path(recipe.data.world), recipe.domain) as (_, place):
         world = place.identity.get("content_hash")
     return RemoteToolBox(url, dialect.face, page_rows=dialect.page_rows, world_hash=world)

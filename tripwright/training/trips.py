@@ -170,8 +170,7 @@ class ExpertTranscripts:
                 raise UserError(
                     f"The expert finds no answer within the limits of dialect '{self.dialect.name}'"
                     f" ({self._in_vain} trips in a row, the last one ended by"
-                    f" {session.transcript.stop_reason} after {session.length} tokens; max_turns is"
-                    f" {self.dialect.max_turns}, context_tokens {self.dialect.context_tokens})."
+                    f" {session.transcript.stop_reason} after {session.length} tokens)."
                 )
 
     def state_dict(self) -> dict[str, Any]:
