@@ -155,7 +155,8 @@ class Grpo(RlLoop[GrpoSettings]):
         if self.replay is not None:
             self.replay.remember(groups)
             figures["replay_buffer"] = len(self.replay)
-        return self.end_step(groups, [r for r in rollouts if self.computes(r)], scale, figures)
+        trained = [r for r in rollouts if has_gradient(r, settings)]
+        return self.end_step(groups, trained, scale, figures)
 
     def explore(self) -> list[RolloutGroup]:
         """The step's groups: replayed trips first, then new ones; with a refill, more until enough
@@ -193,9 +194,6 @@ class Grpo(RlLoop[GrpoSettings]):
             **({"kl": sums["kl"] / n} if self.settings.has_reference else {}),
         }
 
-    def computes(self, rollout: Rollout) -> bool:
-        return has_gradient(rollout, self.settings)
-
     def learn(self, minibatch: list[Rollout]) -> Counter[str]:
         """Gradients of one minibatch, some rows at a time. Sums over its tokens; empty if there was
         nothing to learn."""
@@ -205,7 +203,7 @@ class Grpo(RlLoop[GrpoSettings]):
             tokens_of[r.group] += r.tokens
         # Where only the advantage drives, episodes without one have no gradient; their tokens still
         # count in the denominators.
-        live = [r for r in minibatch if self.computes(r)]
+        live = [r for r in minibatch if has_gradient(r, settings)]
         for rows, batch in self.micro_batches(live):
             weights_NT = token_weights(
                 batch.mask,
@@ -241,16 +239,17 @@ def compared(
     episode, or, with credit by evidence, of each token."""
     if not groups:
         return []
-    totals_PG, scored_PG = reward_table(groups)
-    how = settings.advantage
+    rewards_PG, how = [group.rewards for group in groups], settings.advantage
+    scored_PG = torch.tensor([[r is not None for r in rewards] for rewards in rewards_PG])
+    # unscored members have reward 0 there
+    totals_PG = torch.tensor([[r.total if r else 0.0 for r in rewards] for rewards in rewards_PG])
     if how.function is not None:
         advantages_PG = own_advantages(how.function, totals_PG, scored_PG)
     else:
         advantages_PG = group_advantages(totals_PG, scored_PG, how.normalise, how.population)
+    by_evidence = settings.credit == "evidence"
     finer = [
-        [None] * len(group.episodes)
-        if settings.credit == "episode"
-        else advantages_by_evidence(group, chat)
+        advantages_by_evidence(group, chat) if by_evidence else [None] * len(group.episodes)
         for group in groups
     ]
     return [
@@ -265,15 +264,6 @@ def has_gradient(rollout: Rollout, settings: GrpoSettings) -> bool:
     """By its advantage, or because every token is regularised."""
     regularised = settings.has_reference or settings.entropy_bonus != 0
     return rollout.tokens > 0 and (rollout.teaches or regularised)
-
-
-def reward_table(groups: Sequence[RolloutGroup]) -> tuple[Tensor, Tensor]:
-    """(rewards_PG, scored_PG): unscored members have reward 0 there, and False."""
-    scored_PG = torch.tensor(
-        [[r is not None for r in group.rewards] for group in groups], dtype=torch.bool
-    )
-    totals_PG = torch.tensor([[r.total if r else 0.0 for r in group.rewards] for group in groups])
-    return totals_PG, scored_PG
 
 
 def policy_loss(

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -88,8 +87,9 @@ class Ppo(RlLoop[PpoSettings]):
             nn.init.constant_(
                 self.value_head.bias, sum(r.reward.total for r in rollouts) / len(rollouts)
             )
-        rows = [_row(r) for r in rollouts]
-        whole = collate(rows).to(self.decoder.device)
+        # one row each: recipes with PPO cut no contexts (`training/recipe.py`)
+        whole_rows = [row.columns for r in rollouts for row in rows_of(r)]
+        whole = collate(whole_rows).to(self.decoder.device)
         values_NT = self._values(whole)
         rewards_NT = at_the_end(whole.mask, torch.tensor([r.reward.total for r in rollouts]))
         advantages_NT, returns_NT = gae(
@@ -98,12 +98,9 @@ class Ppo(RlLoop[PpoSettings]):
         advantages_NT = whiten(advantages_NT, whole.mask)
         places = {id(rollout): n for n, rollout in enumerate(rollouts)}
         for minibatch in self.minibatches(rollouts):
-            numbers = sorted((places[id(r)] for r in minibatch), key=lambda n: len(rows[n][0]))
             tokens = sum(rollout.tokens for rollout in minibatch)
-            for first in range(0, len(numbers), settings.micro_batch_size):
-                at = numbers[first : first + settings.micro_batch_size]
-                batch = collate([rows[n] for n in at]).to(self.decoder.device)
-                width = batch.ids.shape[1]
+            for rows, batch in self.micro_batches(minibatch):
+                at, width = [places[id(row.rollout)] for row in rows], batch.ids.shape[1]
                 advantages, values, returns = (
                     x_NT[at, :width] for x_NT in (advantages_NT, values_NT, returns_NT)
                 )
@@ -176,13 +173,6 @@ class Ppo(RlLoop[PpoSettings]):
         positions = torch.arange(batch.ids.shape[1], device=batch.ids.device).expand_as(batch.ids)
         with autocast(self.decoder.precision(self.settings.dtype), self.decoder.device.type):
             return self.decoder.hidden(batch.ids, positions)
-
-
-def _row(rollout: Rollout) -> tuple[Sequence[int], Sequence[int], Sequence[float]]:
-    """Values go from token to token of one context: recipes with PPO cut none
-    (`training/recipe.py`)."""
-    (row,) = rows_of(rollout)
-    return row.columns
 
 
 def at_the_end(mask_NT: Tensor, rewards_N: Tensor) -> Tensor:

@@ -123,10 +123,8 @@ class _Server(Endpoint):
             raise BadAnswer(f"a turn that it gave up ({ended}).")
         ids, logprobs = tokens.ids, tokens.logprobs
         if len(ids) != len(logprobs) or not 1 <= len(ids) <= request.max_tokens:
-            raise BadAnswer(
-                f"{len(ids)} tokens with {len(logprobs)} log-probabilities, where 1 to"
-                f" {request.max_tokens} were asked for."
-            )
+            found = f"{len(ids)} tokens with {len(logprobs)} log-probabilities"
+            raise BadAnswer(f"{found}, where 1 to {request.max_tokens} were asked for.")
         if not all(type(token) is int and 0 <= token < self.vocabulary for token in ids):
             raise BadAnswer(f"token ids that the model's vocabulary of {self.vocabulary} has not.")
         if not all(isinstance(p, int | float) and math.isfinite(p) and p <= 1e-3 for p in logprobs):
@@ -134,10 +132,7 @@ class _Server(Endpoint):
         if request.stop_id in ids[:-1]:
             raise BadAnswer("tokens after the one that ends a turn.")
         if tokens.prompt_tokens != len(request.prompt):
-            raise BadAnswer(
-                f"tokens after a prompt of {tokens.prompt_tokens}, where {len(request.prompt)} were"
-                " sent."
-            )
+            raise BadAnswer("tokens after another prompt than was sent.")
         return tokens
 
 

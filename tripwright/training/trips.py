@@ -13,7 +13,7 @@ import itertools
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
@@ -52,25 +52,14 @@ class GeneratedTrips:
 
     def at(self, position: int) -> tuple[Any, Any]:
         number, place = divmod(position, self.per_world)
-        here = self._opened(number)
-        here.requests.extend(
-            itertools.islice(here.next_requests, max(0, place + 1 - len(here.requests)))
-        )
-        return here.requests[place], here.world
+        world, requests = self._opened(number)
+        return requests[place], world
 
-    def _open(self, number: int) -> OpenWorld:
+    def _open(self, number: int) -> tuple[Any, list[Any]]:
+        """A world and all its requests: each of them depends on those before it."""
         seed = self.first_world + number
         world = self._generator.world(self.scales[number % len(self.scales)], seed)
-        return OpenWorld(world, [], self._generator.draw(world, self.per_world, seed, self._mix))
-
-
-class OpenWorld(NamedTuple):
-    """A world, its requests so far, and where the next ones come from: each depends on those before
-    it."""
-
-    world: Any
-    requests: list[Any]
-    next_requests: Iterator[Any]
+        return world, list(self._generator.draw(world, self.per_world, seed, self._mix))
 
 
 @lru_cache(maxsize=4)
