@@ -245,50 +245,27 @@ def short_episodes(rows: Sequence[Row]) -> str | None:
     )
 
 
-OTHER_PROGRAM = (
-    "Sampler and trainer disagree: use the same dtype for both, and look at the chat template and"
-    " the cache."
-)
+OTHER_PROGRAM = "Use the same dtype for sampler and trainer; look at chat template and cache."
 PATTERNS: dict[str, tuple[Condition, str]] = {
-    "not_finite": (
-        not_finite,
-        "Weights may be lost: go back to the last checkpoint, lower the learning rate, and try fp32"
-        " if this was bf16.",
-    ),
+    "not_finite": (not_finite, "Go back to the last checkpoint and lower the learning rate."),
     "entropy_collapse": (
         entropy_collapse,
-        "The policy stopped exploring: lower the learning rate, raise clip.high, keep a KL term or"
-        " raise the temperature.",
+        "Exploration stopped: lower the learning rate, raise clip.high or keep a KL term.",
     ),
     # below a tenth, nine tenths of the rollouts teach nothing
     "groups_agree": (
-        _limit(
-            "kept_groups",
-            "only {:.1%} of groups have rewards that differ",
-            below=0.1,
-            from_step=START,
-        ),
-        "Where all fail: easier trips, a denser reward, a longer cold start or a larger group."
-        " Where all pass: harder trips, or the next stage of the curriculum.",
+        _limit("kept_groups", "only {:.1%} of groups differ in reward", below=0.1, from_step=START),
+        "Take easier trips or a denser reward where all fail, harder trips where all pass.",
     ),
-    "stopped_by_length": (
-        stopped_by_length,
-        "Episodes are cut off before they answer: raise that limit, or shorten the tools' answers"
-        " and the prompt.",
-    ),
-    "gradient_spike": (
-        gradient_spike,
-        "Look at this step's episodes; a lower learning rate or a smaller grad_clip keeps one batch"
-        " from deciding.",
-    ),
+    "stopped_by_length": (stopped_by_length, "Raise that limit, or shorten the tools' answers."),
+    "gradient_spike": (gradient_spike, "Read this step's episodes; a smaller grad_clip helps."),
     "reward_without_passes": (
         reward_without_passes,
-        "Partial credit is being farmed: read some episodes, then move to a sparser stage of the"
-        " reward.",
+        "Partial credit is being farmed: read episodes, then take a sparser reward.",
     ),
     "official_gap_opens": (
         official_gap_opens,
-        "The holes of the official rules are being learned: make the reward of strict rules.",
+        "The holes of the official rules are being learned: reward by strict rules.",
     ),
     # above 0.02 the ratio is off by 2% before anything was learned; `sampler_gap` is of rollouts on
     # a server, and known also where nothing was trained on
@@ -303,34 +280,25 @@ PATTERNS: dict[str, tuple[Condition, str]] = {
     # above 0.5 the policy is another one
     "kl_grows": (
         _limit("kl", "KL to the reference is {:.3f} nats per token", above=0.5),
-        "The policy runs away from its reference: raise kl.beta, lower the learning rate, or reset"
-        " the reference on purpose.",
+        "Raise kl.beta or lower the learning rate.",
     ),
-    "unscored": (
-        unscored,
-        "Our side failed: look at tool server, judge and disk; the rates of these steps leave"
-        " episodes out.",
-    ),
+    "unscored": (unscored, "Our side failed: look at tool server, judge and disk."),
     "verifier_fails": (
         _limit("verifier_success_rate", "only {:.1%} of answers got a verdict", below=0.99),
-        "The service that judges fails: look at judgements.jsonl, its time-outs and its rate limit;"
-        " such episodes leave their group.",
+        "The service that judges fails: look at judgements.jsonl and its rate limit.",
     ),
     "short_episodes": (
         short_episodes,
-        "Short responses with few turns often mean that the reward is hacked: read episodes that it"
-        " likes, and judge their turns as well as their answers.",
+        "The reward may be hacked: read episodes that it likes, and judge turns as well.",
     ),
     "tool_errors": (
         _limit(
             "tool_call_accuracy", "only {:.1%} of tool calls end well", below=0.8, from_step=START
         ),
-        "Calls are malformed or ask for what is not there: a longer cold start, or error messages"
-        " the model can answer.",
+        "Calls are malformed or ask for what is not there: try a longer cold start.",
     ),
     "clip_fraction": (
         _limit("clip_fraction", "{:.1%} of tokens are clipped", above=0.3),
-        "Updates are too large for one batch: lower the learning rate, or use fewer minibatches or"
-        " epochs per batch.",
+        "Lower the learning rate, or use fewer minibatches or epochs per batch.",
     ),
 }
