@@ -63,7 +63,7 @@ def read_json(text: bytes, keeps_repeated: bool = False) -> Any:
     Trailing blanks are cut off first: where a text ends too early, that is at the end of its last
     line, not on a line after it.
     """
-    object_of = object_of_pairs if keeps_repeated else _object_of_distinct_keys
+    object_of = object_of_pairs if keeps_repeated else object_of_distinct_keys
     try:
         return json.loads(text.decode("utf-8-sig").rstrip(BLANKS), object_pairs_hook=object_of)
     except json.JSONDecodeError as error:
@@ -80,7 +80,8 @@ def read_json(text: bytes, keeps_repeated: bool = False) -> Any:
         raise NotJson("a number with too many digits") from None
 
 
-def _object_of_distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def object_of_distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An `object_pairs_hook`. Raises NotJson."""
     record = object_of_pairs(pairs)
     if isinstance(record, RepeatedKeys):
         raise NotJson(f"the key {ascii(record.repeated[0])} comes twice in an object")

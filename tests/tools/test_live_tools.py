@@ -14,7 +14,7 @@ from tripwright.domains import dialect_named, domain_named, face_named
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.sandbox.provider import Terms
 from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox
-from tripwright.domains.deeptravel.sandbox.store import SqliteStore
+from tripwright.domains.deeptravel.sandbox.store import Store
 from tripwright.domains.deeptravel.task import Errand
 from tripwright.domains.deeptravel.tools.answers import (
     RECORDS,
@@ -173,7 +173,7 @@ def test_a_sandbox_answers_like_the_provider_and_says_what_it_has_not_recorded(w
     provider = WorldProvider(world, day)
     tools = dict.fromkeys(provider.tools, provider)
     way = {"depart_city_name": "Boston", "arrival_city_name": "Rockford", "depart_date": day}
-    store = SqliteStore(tmp_path / "live.sqlite")
+    store = Store(tmp_path / "live.sqlite")
     sources = (provider, Sandbox(tools), Sandbox(tools, store, "record", day))
     first, *others = [
         LiveToolBox(source, face_named("deeptravel")).call("flight_search", way)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tripwright.cli.main import main
-from tripwright.domains.deeptravel.sandbox.store import SqliteStore
+from tripwright.domains.deeptravel.sandbox.store import Store
 from tripwright.errors import UserError
 from tripwright.runs import TRANSCRIPTS, episodes
 from tripwright.world.generator import build_tables
@@ -39,15 +39,15 @@ def test_a_run_stops_where_its_store_is_full_and_goes_on_with_the_same_command(
     folder, tmp_path, monkeypatch, capsys
 ):
     store, out = tmp_path / "live.sqlite", tmp_path / "run"
-    connect = SqliteStore._driver_connection
+    connect = Store._driver_connection
 
-    def small(self: SqliteStore, create: bool) -> Any:
+    def small(self: Store, create: bool) -> Any:
         db = connect(self, create)
         db.execute("PRAGMA max_page_count = 14")  # what SQLite says of a full disk, too
         return db
 
     with monkeypatch.context() as patch:
-        patch.setattr(SqliteStore, "_driver_connection", small)
+        patch.setattr(Store, "_driver_connection", small)
         assert start(folder, out, "--store", str(store)) == 2
     said = capsys.readouterr().err
     assert f"The store {store} cannot be used: database or disk is full." in said
@@ -110,7 +110,7 @@ def test_a_run_whose_folder_is_full_names_the_file_and_goes_on(folder, tmp_path)
 
 
 def test_a_store_that_is_full_is_no_passing_fault(tmp_path):
-    store = SqliteStore(tmp_path / "live.sqlite")
+    store = Store(tmp_path / "live.sqlite")
     store._run("PRAGMA max_page_count = 1")
     with pytest.raises(UserError, match="live.sqlite cannot be used: database or disk is full"):
         for number in range(1000):

@@ -185,7 +185,6 @@ def test_a_miss_in_replay_is_an_answer_and_counted(store):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (("play", DAY), "Sandbox mode 'play' is not known. Accepted: live, record, replay."),
         (("record", "20 June"), "A snapshot is named by its day: found '20 June'"),
         (("record", "2026-02-30"), "found '2026-02-30'"),
         (("record", ""), "A snapshot is named by its day"),

@@ -310,28 +310,20 @@ def test_the_command_line(store_name, tmp_path, monkeypatch, capsys):
         return said.out if code != 2 else said.err
 
     days = ["--from", DAY, "--to", NEXT, "--services", "live.toml"]
-    lines = run("refresh", "--store", store_name, *days).splitlines()
-    assert [line.split() for line in lines[3:7]] == [
-        *(["questions", "3"], ["carried", "2"], ["known", "0"], ["answered", "3"])
-    ]
+    assert "answered    3\n" in run("refresh", "--store", store_name, *days)
     figures = json.loads(run("refresh", "--store", store_name, *days, "--json"))
     assert (figures["known"], figures["calls"]["total"]["hits"], figures["store"]) == (3, 3, shown)
-    text = run("info", "--store", store_name)
-    assert f"Store {shown}: 2 snapshots" in text and "train_search railway 3" in text
+    assert shown in run("info", "--store", store_name)
     told = json.loads(run("info", "--store", store_name, "--snapshot", NEXT, "--json"))
     out = tmp_path / "day.sqlite"
-    assert f"wrote {out}" in run(
-        "export", "--store", store_name, "--snapshot", NEXT, "--out", str(out)
-    )
+    run("export", "--store", store_name, "--snapshot", NEXT, "--out", str(out))
     copy = str(tmp_path / "copy" / "live.sqlite")
     assert json.loads(run("import", str(out), "--store", copy, "--json")) == told["snapshots"][0]
-    assert "deleted from" in run("drop", "--store", copy, "--snapshot", NEXT)
-    assert run("info", "--store", copy) == f"Store {copy}: 0 snapshots\n"
+    run("drop", "--store", copy, "--snapshot", NEXT)
+    assert json.loads(run("info", "--store", copy, "--json"))["snapshots"] == []
     railway.fault = "unauthorized"
     later = ["--from", DAY, "--to", "2026-06-22", "--services", "live.toml"]
-    assert "train_search the railway said no" in run(
-        "refresh", "--store", store_name, *later, code=1
-    )
+    assert "the railway said no" in run("refresh", "--store", store_name, *later, code=1)
     assert "has no snapshot of 2026-06-30: it has 2026-06-20, 2026-06-21" in run(
         *("export", "--store", store_name, "--snapshot", "2026-06-30", "--out", str(out)), code=2
     )

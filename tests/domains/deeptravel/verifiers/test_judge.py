@@ -38,8 +38,6 @@ def test_a_turn_is_judged_by_what_the_model_was_shown(judge):
     user = judge.requests[0]["messages"][1]["content"]
     assert "rows cut short" in user and "made up" not in user
     assert 'flight_search({"depart_city_name": "Oldport"})' in user
-    with pytest.raises(ValueError, match="call 2 of a transcript with 1 calls"):
-        LlmJudge(judge.endpoint()).turn(said.REQUEST, said.episode(), 2)
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 from tripwright.domains.deeptravel.sandbox.provider import PASSING, Limits, Provider, Terms
 from tripwright.domains.deeptravel.tools.answers import RECORDS, ProviderAnswer
@@ -209,10 +209,6 @@ class Sandbox:
         *,
         retries: Retries | None = None,
     ):
-        if mode not in get_args(Mode):
-            raise UserError(
-                f"Sandbox mode '{mode}' is not known. Accepted: {', '.join(get_args(Mode))}."
-            )
         if mode != "live" and store is None:
             raise UserError(
                 f"A sandbox in mode {mode} needs a store, for instance runs/live.sqlite."

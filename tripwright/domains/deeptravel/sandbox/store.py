@@ -14,7 +14,6 @@ import fcntl
 import os
 import sqlite3
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -88,17 +87,34 @@ class Count(NamedTuple):
     answers: int
 
 
-class Store(ABC):
-    """`place` is where it is, `name` the same as a person may read it: never with a password.
+class Store:
+    """A SQLite file; beside it is one with ".lock" behind its name, whose bytes are the locks.
+
+    `place` is where it is, `name` the same as a person may read it: never with a password.
     Raises ProviderFault where the store cannot be reached just now, UserError where it cannot be
     used any more (a full disk). It keeps the vendors' budgets as `Limits` does. A process has one
     connection, which its threads take turns with."""
 
-    DRIVER: ClassVar[str]
+    DRIVER: ClassVar[str] = "sqlite"
     place: str
     reconnect_s: tuple[float, ...] = ()
 
-    def __init__(self, name: str, create: bool):
+    def __init__(self, path: str | Path, create: bool = True):
+        self._path = Path(path)
+        if self._path.is_dir():
+            example = self._path / "live.sqlite"
+            raise UserError(f"'{path}' is a folder: a store is a file, for instance {example}.")
+        if not create and not self._path.is_file():
+            raise UserError(
+                f"No store at '{path}': expected a file that recording, 'sandbox refresh' or"
+                " 'sandbox import' made."
+            )
+        if create:
+            make_parent(self._path)
+        self.place = str(self._path.absolute())
+        self._open(str(path), create)
+
+    def _open(self, name: str, create: bool) -> None:
         self.name, self._process, self._inherited = name, os.getpid(), list[Pool]()
         self._engine = create_engine(
             f"{self.DRIVER}://",
@@ -115,27 +131,53 @@ class Store(ABC):
         except ProviderFault as fault:
             raise UserError(str(fault)) from None
 
-    @abstractmethod
     def _driver_connection(self, create: bool) -> Any:
         """A new connection of the database's own driver."""
+        uri = f"{self._path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
+        db = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, check_same_thread=False)
+        db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE_BYTES)
+        db.execute("PRAGMA trusted_schema=OFF")
+        db.execute("PRAGMA synchronous=EXTRA")  # milliseconds, little beside what an answer cost
+        return db
 
-    @abstractmethod
     def _check(self, create: bool) -> None:
         """Raises UserError where no store is and none is to be made."""
+        entries = self._run("SELECT type, name FROM sqlite_master")
+        # a stranger's view or trigger would work with every look-up and every answer that is kept
+        others = [
+            kind
+            for kind, name in entries
+            if kind not in ("table", "index") or not name.startswith(OURS)
+        ]
+        if others or not (create or ("table", "sandbox_answer") in entries):
+            found = f"found other {others[0]}s in it" if others else "it has no answers"
+            raise UserError(f"'{self.name}' is no store of live tools: {found}. Name another file.")
 
-    @abstractmethod
-    def _fault(self, error: DBAPIError) -> ProviderFault | UserError: ...
-
-    @abstractmethod
     def _now(self) -> float:
         """Seconds since 1970 by one clock for all who share the store."""
+        return time.time()
 
-    @abstractmethod
     def _lock(self, number: int) -> bool:
         """Whether this process now holds the lock of this number."""
+        try:
+            fcntl.lockf(_lock_file(self.place), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, number)
+        except BlockingIOError:
+            return False
+        except OSError as error:
+            raise UserError(f"The store {self.name} cannot be used: {error}.") from None
+        return True
 
-    @abstractmethod
-    def _unlock(self, number: int) -> None: ...
+    def _unlock(self, number: int) -> None:
+        fcntl.lockf(_lock_file(self.place), fcntl.LOCK_UN, 1, number)
+
+    def _fault(self, error: DBAPIError) -> ProviderFault | UserError:
+        """Others may hold the file for too long, and that passes; all else stays for every call
+        that comes, so that whoever plays episodes had better stop."""
+        problem = f"The store {self.name} cannot be used: {error.orig}."
+        code = getattr(error.orig, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            return ProviderFault("connection", problem)
+        return UserError(f"{problem} {GO_ON}" if code == sqlite3.SQLITE_FULL else problem)
 
     def find(self, key: str) -> bytes | None:
         rows = self._run("SELECT body FROM sandbox_answer WHERE key = :key", key=key)
@@ -277,73 +319,6 @@ class Store(ABC):
                 db.execute(CreateIndex(index, if_not_exists=True))
 
 
-class SqliteStore(Store):
-    """One file. Beside it is one with ".lock" behind its name, whose bytes are the locks."""
-
-    DRIVER = "sqlite"
-
-    def __init__(self, path: str | Path, create: bool = True):
-        self._path = Path(path)
-        if self._path.is_dir():
-            example = self._path / "live.sqlite"
-            raise UserError(f"'{path}' is a folder: a store is a file, for instance {example}.")
-        if not create and not self._path.is_file():
-            raise UserError(
-                f"No store at '{path}': expected a file that recording, 'sandbox refresh' or"
-                " 'sandbox import' made."
-            )
-        if create:
-            make_parent(self._path)
-        self.place = str(self._path.absolute())
-        super().__init__(str(path), create)
-
-    def _driver_connection(self, create: bool) -> sqlite3.Connection:
-        uri = f"{self._path.absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
-        db = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, check_same_thread=False)
-        db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE_BYTES)
-        db.execute("PRAGMA trusted_schema=OFF")
-        db.execute("PRAGMA synchronous=EXTRA")  # milliseconds, little beside what an answer cost
-        return db
-
-    def _check(self, create: bool) -> None:
-        entries = self._run("SELECT type, name FROM sqlite_master")
-        # a stranger's view or trigger would work with every look-up and every answer that is kept
-        others = [
-            kind
-            for kind, name in entries
-            if kind not in ("table", "index") or not name.startswith(OURS)
-        ]
-        if others or not (create or ("table", "sandbox_answer") in entries):
-            found = f"found other {others[0]}s in it" if others else "it has no answers"
-            raise UserError(f"'{self.name}' is no store of live tools: {found}. Name another file.")
-
-    def _now(self) -> float:
-        return time.time()
-
-    def _lock(self, number: int) -> bool:
-        try:
-            locks = _lock_file(self.place)
-        except OSError as error:
-            raise UserError(f"The store {self.name} cannot be used: {error}.") from None
-        try:
-            fcntl.lockf(locks, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, number)
-        except (BlockingIOError, PermissionError):
-            return False
-        return True
-
-    def _unlock(self, number: int) -> None:
-        fcntl.lockf(_lock_file(self.place), fcntl.LOCK_UN, 1, number)
-
-    def _fault(self, error: DBAPIError) -> ProviderFault | UserError:
-        """Others may hold the file for too long, and that passes; all else stays for every call
-        that comes, so that whoever plays episodes had better stop."""
-        problem = f"The store {self.name} cannot be used: {error.orig}."
-        code = getattr(error.orig, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            return ProviderFault("connection", problem)
-        return UserError(f"{problem} {GO_ON}" if code == sqlite3.SQLITE_FULL else problem)
-
-
 @cache
 def _lock_file(place: str) -> int:
     """POSIX's locks are a process's own (a fork has none, threads share them), and closing any
@@ -364,7 +339,7 @@ class PostgresStore(Store):
         options = [value for name, value in parse_qsl(parts.query) if "password" in name]
         secrets = (password, unquote(password), parts.query, *options)
         self.place, self._secrets = url, [part for part in secrets if part]
-        super().__init__(f"{parts.scheme}://{user}{at}{host}{parts.path}", create)
+        self._open(f"{parts.scheme}://{user}{at}{host}{parts.path}", create)
         self.reconnect_s = RECONNECT_SECONDS
 
     def _driver_connection(self, create: bool) -> Any:
@@ -427,4 +402,4 @@ def open_store(name: str, create: bool = True) -> Store:
             f"Store {place} is not known: expected a path like runs/live.sqlite or a URL like"
             " postgresql://user@host/database."
         )
-    return SqliteStore(name, create)
+    return Store(name, create)

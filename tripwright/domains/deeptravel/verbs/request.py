@@ -3,16 +3,15 @@ measure how hard they are."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from tripwright.cli.options import Json, Restart, argument, option, read_levels
-from tripwright.cli.table import figure_lines
+from tripwright.cli.table import print_figures
 from tripwright.domains.deeptravel.place import live_source
 from tripwright.domains.deeptravel.requests import file as request_file
 from tripwright.domains.deeptravel.requests.file import (
@@ -125,6 +124,10 @@ def make(  # long: most of it is help
     write_atomically(proofs, lines_of(records))
     write_requests(settings.out, [request for request, _ in proven])
     figures = {
+        "out": str(settings.out),
+        "proofs": str(proofs),
+        **({"world": closed.world.content_hash} if closed else {"services": source.identity}),
+        "seed": settings.seed,
         "requests": len(proven),
         "with_wishes": sum(request.constrained for request, _ in proven),
         "levels": {level: tally.levels[level] for level in LEVELS if tally.levels[level]},
@@ -134,12 +137,7 @@ def make(  # long: most of it is help
         "asked": survey.asked,
         "seconds": round(line.seconds, 2),
     }
-    if as_json:
-        files = {"out": str(settings.out), "proofs": str(proofs)}
-        of = {"world": closed.world.content_hash} if closed else {"services": source.identity}
-        typer.echo(json.dumps({**files, **of, "seed": settings.seed, **figures}))
-    else:
-        typer.echo("\n".join([f"{settings.out}, proved in {proofs}", *figure_lines(figures)]))
+    print_figures(figures, as_json, hidden=["services"])
 
 
 def _progress(tally: RequestTally, total: int, seconds: float, calls: int) -> str:
@@ -217,17 +215,16 @@ def difficulty(settings: DifficultyFlags, as_json: Json = False) -> None:
     write_requests(files["sft"], sft)
     write_requests(files["rl"], rl)
     levels = Counter(one.level for one in tried.values())
-    counts: dict[str, Any] = {
+    figures = {
         "requests": len(requests),
         "measured": len(tried),
         "levels": {level: levels[level] for level in LEVELS if levels[level]},
+        "sft": len(sft),
+        "rl": len(rl),
+        "not_measured": len(requests) - len(tried),
+        "out": str(settings.out),
     }
-    left = len(requests) - len(tried)
-    counts |= {"sft": len(sft), "rl": len(rl), "not_measured": left}
-    if as_json:
-        typer.echo(json.dumps({**counts, "out": str(settings.out)}))
-    else:
-        typer.echo("\n".join([str(settings.out), *figure_lines(counts)]))
+    print_figures(figures, as_json)
 
 
 def review(
@@ -267,8 +264,5 @@ def accept(
     ticked = request_file.accepted(pool, reviewed)
     make_parent(out)
     write_requests(out, ticked)
-    if as_json:
-        left = len(pool) - len(ticked)
-        typer.echo(json.dumps({"out": str(out), "accepted": len(ticked), "not_ticked": left}))
-    else:
-        typer.echo(f"{out}: {len(ticked)} of {len(pool)} requests accepted")
+    left = len(pool) - len(ticked)
+    print_figures({"out": str(out), "accepted": len(ticked), "not_ticked": left}, as_json)

@@ -3,7 +3,6 @@ file."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -13,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tripwright.cli.options import Json, option
-from tripwright.cli.table import figure_lines
+from tripwright.cli.table import print_figures
 from tripwright.domains.deeptravel.sandbox import sandbox as snapshots
 from tripwright.domains.deeptravel.sandbox.provider import load_services
 from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox, check_recorded, checked_day
-from tripwright.errors import UserError, counted
+from tripwright.errors import UserError
 from tripwright.progress import StatusLine
 from tripwright.tools.http import ProviderFault
 
@@ -48,14 +47,8 @@ def info(
     """
     with _opened(store) as answer_store:
         days = {snapshot} if snapshot else {count.snapshot for count in answer_store.counts()}
-        found = [snapshots.describe(answer_store, day) for day in sorted(days)]
-    if as_json:
-        figures = {"store": answer_store.name, "snapshots": [asdict(day) for day in found]}
-        typer.echo(json.dumps(figures))
-        return
-    typer.echo(f"Store {answer_store.name}: {counted(len(found), 'snapshot')}")
-    for day in found:
-        typer.echo("\n".join(figure_lines(asdict(day))))
+        found = [asdict(snapshots.describe(answer_store, day)) for day in sorted(days)]
+    print_figures({"store": answer_store.name, "snapshots": found}, as_json)
 
 
 DAILY = ", ".join(snapshots.DAILY)
@@ -108,9 +101,9 @@ def refresh_day(
         "from": from_day,
         "to": to_day,
         **asdict(counts),
+        "calls": sandbox.counts.as_dict(),
     }
-    calls = {"calls": sandbox.counts.as_dict()}
-    typer.echo(json.dumps(figures | calls) if as_json else "\n".join(figure_lines(figures)))
+    print_figures(figures, as_json, hidden=["calls"])
     if counts.unanswered:
         raise typer.Exit(1)
 
@@ -130,7 +123,7 @@ def export_day(
     with _opened(store) as source:
         check_recorded(source, checked_day(snapshot))  # before a file is made
         with _opened(out, create=True) as target:
-            _say(snapshots.copy_day(source, snapshot, target), f"wrote {target.name}", as_json)
+            print_figures(asdict(snapshots.copy_day(source, snapshot, target)), as_json)
 
 
 def import_day(
@@ -146,7 +139,7 @@ def import_day(
     with _opened(str(file)) as source:
         day = snapshots.only_day(source)
         with _opened(store, create=True) as target:
-            _say(snapshots.copy_day(source, day, target), f"imported into {target.name}", as_json)
+            print_figures(asdict(snapshots.copy_day(source, day, target)), as_json)
 
 
 def drop_day(store: StoreName, snapshot: Day, as_json: Json = False) -> None:
@@ -158,7 +151,7 @@ def drop_day(store: StoreName, snapshot: Day, as_json: Json = False) -> None:
     with _opened(store) as answer_store:
         description = snapshots.describe(answer_store, snapshot)
         answer_store.drop(snapshot)
-        _say(description, f"deleted from {answer_store.name}", as_json)
+    print_figures(asdict(description), as_json)
 
 
 @contextmanager
@@ -173,9 +166,3 @@ def _opened(name: str, create: bool = False) -> Iterator[Store]:
         raise UserError(str(fault)) from None
     finally:
         store.close()
-
-
-def _say(day: snapshots.Snapshot, done: str, as_json: bool) -> None:
-    typer.echo(
-        json.dumps(asdict(day)) if as_json else "\n".join([*figure_lines(asdict(day)), done])
-    )

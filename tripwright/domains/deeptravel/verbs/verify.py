@@ -18,15 +18,11 @@ from tripwright.domains import domain_named
 from tripwright.domains.deeptravel.task import NAME
 from tripwright.domains.deeptravel.verifiers.findings import (
     PASSING_CONCLUSIONS,
+    Calibration,
     Conclusion,
     TrajectoryFinding,
     TurnFinding,
     Verifier,
-)
-from tripwright.domains.deeptravel.verifiers.judge import JudgeSettings
-from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
-from tripwright.domains.deeptravel.verifiers.verification import (
-    Calibration,
     VerifierInput,
     VerifierVerdict,
     calibrate,
@@ -37,6 +33,8 @@ from tripwright.domains.deeptravel.verifiers.verification import (
     summary,
     verify_all,
 )
+from tripwright.domains.deeptravel.verifiers.judge import JudgeSettings
+from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 from tripwright.errors import UserError, one_line
 from tripwright.files import check_new, make_parent, whole_lines, write_atomically
 from tripwright.progress import StatusLine
@@ -198,7 +196,7 @@ def _tell(
 # ---- tables
 
 LONGEST_WHY = 90  # characters of a problem in a row
-APART = ("passing", "judge", "calibration")  # figures with tables of their own, or none
+APART = ("passing", "calibration")  # the one is a setting, the other has a table of its own
 
 
 def _first_problem(verdict: VerifierVerdict) -> tuple[str, str] | None:
@@ -224,8 +222,6 @@ def _summary_lines(
     """The figures of `summary`, of the judge and of the calibration."""
     yield from figure_lines({name: figures[name] for name in figures if name not in APART})
     yield from _problem_lines(verdicts)
-    if judge := figures.get("judge"):
-        yield from ["judge", *figure_lines(judge)]
     for name, calibration in figures["calibration"].items():
         yield from _calibration_lines(name, calibration)
 

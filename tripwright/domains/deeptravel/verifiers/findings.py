@@ -1,18 +1,30 @@
-"""What a verifier finds, whether it is made of rules or an LLM judge, and both levels of
-verification as one reward (DeepTravel, section 3.3; rows D3 to D5).
+"""What a verifier finds, whether it is made of rules or an LLM judge; both levels of verification
+as one reward; the same for all transcripts of a run, summed up and held against labels (DeepTravel,
+section 3.3; rows D3 to D5).
 
 Facts, then weights (law 2): a verifier returns findings with evidence; the joint reward of row D5
 only reads them. A judge that could not be asked gives no finding: `unscored`, our side's fault (law
-4).
+4). Such an episode leaves the rates, is counted beside them, and past 1% of all a rate comes with
+its worst case.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Annotated, Any, Literal, Protocol, TypedDict
+
+from pydantic import BaseModel, BeforeValidator, Field, StrictBool, ValidationError
 
 from tripwright.domains.deeptravel.request import TravelRequest
+from tripwright.errors import UserError, first_problem
+from tripwright.files import json_lines
+from tripwright.llm.endpoint import MOST_FAULTS, map_unordered
+from tripwright.runs import EpisodeLine, Record, episode_lines
+from tripwright.statistics.agreement import Agreement, agreement
+from tripwright.statistics.rates import rate
 from tripwright.transcript import StopReason, Transcript
 
 # A.2.2, in its order: the six rubrics, and the six conclusions with what each says.
@@ -157,3 +169,251 @@ def joint(
         reason = "The answer rests on no tool answer."
     reward = 1.0 if turns and failed is None else 0.0
     return JointFinding(reward, trajectory, tuple(turns), calls - len(turns), reason=reason)
+
+
+# ---- the transcripts of a run
+
+TOO_MANY_UNSCORED = 0.01
+NO_ANSWER = "no_answer"  # stands among the conclusions: nobody was asked
+EXPECTED_LABEL = (
+    'an object with "id" and "trajectory" (true or false), and where you like "turns" and "rubrics"'
+)
+
+
+@dataclass(frozen=True)
+class VerifierInput:
+    """One line of a file of transcripts. `id` is the line's own, else the request's, else "line
+    N"."""
+
+    line: int
+    id: str
+    request: TravelRequest
+    transcript: Transcript
+
+
+@dataclass(frozen=True)
+class VerifierVerdict:
+    episode: VerifierInput
+    finding: JointFinding
+    passing: Sequence[Conclusion] = PASSING_CONCLUSIONS
+
+    @property
+    def passes(self) -> bool | None:
+        """Whether the trajectory passes; None where the verdict is unscored."""
+        if self.finding.unscored is not None:
+            return None
+        trajectory = self.finding.trajectory
+        return trajectory is not None and trajectory.passes(self.passing)
+
+    @property
+    def conclusion(self) -> str:
+        return self.finding.trajectory.conclusion if self.finding.trajectory else NO_ANSWER
+
+    def record(self) -> dict[str, Any]:
+        place, finding = {"line": self.episode.line, "id": self.episode.id}, asdict(self.finding)
+        if self.finding.unscored is not None:
+            return {**place, "reward": None, "unscored": self.finding.unscored}
+        del finding["unscored"]
+        return {**place, **finding, "passes": self.passes}
+
+
+def read_episodes(path: Path) -> list[VerifierInput]:
+    """Raises UserError with the place of the first bad line. Token ids are left behind: no verifier
+    reads them."""
+    inputs = list(map(_input, episode_lines(path)))
+    if not inputs:
+        raise UserError(f"No transcripts in '{path}'. Expected one episode of a run per line.")
+    return inputs
+
+
+def _input(line: EpisodeLine) -> VerifierInput:
+    def made(record: Record) -> VerifierInput:
+        try:
+            request = TravelRequest.model_validate(record["request"])
+        except ValidationError as error:
+            raise line.problem(f"its request is no errand ({first_problem(error)})") from None
+        transcript = Transcript.from_json(record["transcript"])
+        without_tokens: dict[str, Any] = {"token_ids": [], "loss_mask": [], "logprobs": []}
+        segments = [replace(each, **without_tokens) for each in transcript.segments]
+        transcript = replace(transcript, segments=segments)
+        number = line.place.number
+        name = str(record.get("id") or request.id or f"line {number}")
+        return VerifierInput(number, name, request, transcript)
+
+    return line.read(made)
+
+
+def verify_all(
+    verifier: Verifier,
+    inputs: Iterable[VerifierInput],
+    concurrency: int = 1,
+    every_turn: bool = False,
+    passing: Sequence[Conclusion] = PASSING_CONCLUSIONS,
+) -> Iterator[VerifierVerdict]:
+    """In the order they finish. After MOST_FAULTS unscored in a row the rest is unscored without
+    asking.
+
+    With `every_turn` nothing stops early, not even where the trajectory fails: the reward stays 0,
+    and a calibration sees the turns of bad trajectories too.
+    """
+    waiting, faults = iter(inputs), 0
+
+    def while_it_lives() -> Iterator[VerifierInput]:
+        while faults < MOST_FAULTS and (each := next(waiting, None)) is not None:
+            yield each
+
+    def work(each: VerifierInput) -> VerifierVerdict:
+        finding = joint(
+            verifier, each.request, each.transcript, passing=passing, every_turn=every_turn
+        )
+        return VerifierVerdict(each, finding, passing)
+
+    for verdict in map_unordered(work, while_it_lives(), concurrency):
+        # an episode that has no verdict itself says nothing about the verifier
+        if verdict.episode.transcript.stop_reason is not StopReason.UNSCORED:
+            faults = faults + 1 if verdict.finding.unscored else 0
+        yield verdict
+    why = f"not asked: {MOST_FAULTS} in a row were unscored"
+    yield from (VerifierVerdict(each, JointFinding(None, unscored=why)) for each in waiting)
+
+
+def summary(verdicts: Sequence[VerifierVerdict]) -> dict[str, Any]:
+    """Conclusions counted, the joint reward's mean with Wilson's interval, and what the early stop
+    saved."""
+    scored = [verdict for verdict in verdicts if verdict.finding.unscored is None]
+    rewarded = sum(verdict.finding.reward == 1 for verdict in scored)
+    unscored = len(verdicts) - len(scored)
+    turns = [turn for verdict in scored for turn in verdict.finding.turns]
+    saved = sum(verdict.finding.turns_saved for verdict in scored)
+    figures: dict[str, Any] = {
+        "n": len(verdicts),
+        "unscored": unscored,
+        "reward": rate(rewarded, len(scored)),
+        "trajectory": dict(Counter(verdict.conclusion for verdict in scored).most_common()),
+        "turn": dict(Counter(turn.conclusion for turn in turns).most_common()),
+        "turns": len(turns) + saved,
+        "turns_saved": saved,
+    }
+    if unscored > TOO_MANY_UNSCORED * len(verdicts):  # every unscored one counted as failed
+        figures["worst_case"] = rate(rewarded, len(verdicts))
+    return figures
+
+
+# ---- labels that people, or the rules, gave
+
+
+def _numbered(turns: Any) -> Any:
+    """A list in the order of the calls, as an object by their numbers."""
+    return dict(enumerate(turns, start=1)) if isinstance(turns, list) else turns or {}
+
+
+class TranscriptLabel(BaseModel):
+    """Of the transcript `id`. `trajectory`: the answer passes (row D3). `turns` by number of the
+    call, from 1 (row D4), as a list or as an object for some of them; `rubrics` with null where one
+    is not asked for."""
+
+    id: Annotated[str, BeforeValidator(str)]
+    trajectory: StrictBool
+    turns: Annotated[dict[Annotated[int, Field(ge=1)], StrictBool], BeforeValidator(_numbered)] = {}
+    rubrics: Annotated[
+        dict[str, StrictBool | None], BeforeValidator(lambda value: value or {})
+    ] = {}
+
+
+class Calibration(TypedDict):
+    """`compared` transcripts have a verdict and a label; the others have only one of the two."""
+
+    compared: int
+    unscored: int
+    without_label: int
+    trajectory: Agreement
+    turns: Agreement
+    rubrics: dict[str, Agreement]
+
+
+def read_labels(path: Path) -> dict[str, TranscriptLabel]:
+    """By id, one JSON object a line. Raises UserError with the place of the first bad line."""
+    if not path.is_file():
+        raise UserError(f"No labels at '{path}'. Expected a JSONL file: {EXPECTED_LABEL} per line.")
+    labels: dict[str, TranscriptLabel] = {}
+    for number, record in json_lines(path):
+        try:
+            label = TranscriptLabel.model_validate(record)
+        except ValidationError as error:
+            what = f"{first_problem(error)}; expected {EXPECTED_LABEL}"
+            raise UserError(f"{path}:{number}: {what}.") from None
+        if labels.setdefault(label.id, label) is not label:
+            raise UserError(
+                f"{path}:{number}: a second label of '{label.id}'. Expected one line for each id."
+            )
+    if not labels:
+        raise UserError(f"No labels in '{path}'. Expected {EXPECTED_LABEL} per line.")
+    return labels
+
+
+def labelled_by(
+    verifier: Verifier,
+    inputs: Iterable[VerifierInput],
+    passing: Sequence[Conclusion] = PASSING_CONCLUSIONS,
+) -> dict[str, TranscriptLabel]:
+    """The verdicts of another verifier, which is never without one, with every turn judged."""
+    labels: dict[str, TranscriptLabel] = {}
+    for each in inputs:
+        finding = verifier.trajectory(each.request, each.transcript)
+        calls = range(1, len(each.transcript.calls) + 1)
+        turns = {n: verifier.turn(each.request, each.transcript, n).passes for n in calls}
+        labels[each.id] = TranscriptLabel(
+            id=each.id, trajectory=finding.passes(passing), turns=turns, rubrics=finding.rubrics
+        )
+    return labels
+
+
+def check_labels(
+    inputs: Iterable[VerifierInput], labels: Mapping[str, TranscriptLabel] | None
+) -> None:
+    """Before anything is paid for. Raises UserError where no label is of these transcripts, or an
+    id stands on two of them."""
+    ids = Counter(each.id for each in inputs)
+    if doubled := next((each for each, count in ids.items() if count > 1), None):
+        raise UserError(
+            f"The id '{doubled}' stands on more than one transcript: to be compared, each needs an"
+            " id of its own."
+        )
+    if labels is not None and not any(each in labels for each in ids):
+        raise UserError(
+            f"No label is of these transcripts: labels are of {_some(labels)}, transcripts are"
+            f" {_some(ids)}."
+        )
+
+
+def _some(ids: Iterable[str]) -> str:
+    names = sorted(ids)
+    return ", ".join(f"'{each}'" for each in names[:3]) + (", …" if len(names) > 3 else "")
+
+
+def calibrate(
+    verdicts: Sequence[VerifierVerdict], labels: Mapping[str, TranscriptLabel], seed: int = 0
+) -> Calibration:
+    """Trajectories, turns that both sides judged, and rubrics that both sides state."""
+    judged = {each.episode.id: each for each in verdicts if each.passes is not None}
+    both = [(verdict, labels[name]) for name, verdict in judged.items() if name in labels]
+    turns = [
+        [(turn.passes, label.turns[turn.call]) for turn in ours if turn.call in label.turns]
+        for ours, label in ((verdict.finding.turns, label) for verdict, label in both)
+    ]
+    rubrics: dict[str, list[list[tuple[bool | None, bool | None]]]] = {}
+    for verdict, label in both:
+        stated = verdict.finding.trajectory.rubrics if verdict.finding.trajectory else {}
+        for key, verdict_of in stated.items():
+            if key in label.rubrics:
+                rubrics.setdefault(key, []).append([(verdict_of, label.rubrics[key])])
+    return {
+        "compared": len(both),
+        "unscored": sum(verdict.passes is None for verdict in verdicts),
+        "without_label": sum(verdict.episode.id not in labels for verdict in verdicts),
+        "trajectory": agreement([[(v.passes, label.trajectory)] for v, label in both], seed=seed),
+        "turns": agreement(turns, seed=seed),
+        "rubrics": {
+            key: agreement(pairs, (True, False, None), seed) for key, pairs in rubrics.items()
+        },
+    }

@@ -59,7 +59,7 @@ from tripwright.domains.deeptravel.verifiers.findings import (
     VerifierProblem,
 )
 from tripwright.domains.judging import Judged, JudgingSettings
-from tripwright.errors import UserError, first_problem
+from tripwright.errors import UserError, first_problem, object_of_distinct_keys
 from tripwright.files import toml_table
 from tripwright.llm.client import ChatEndpoint, Completion, Fault
 from tripwright.llm.endpoint import map_unordered
@@ -305,7 +305,7 @@ def read_reply(completion: Completion, level: RubricLevel, call: int | None = No
         raise UnreadableReply("the reply was cut off before its end")
     body = text[text.find("{") : text.rfind("}") + 1]
     try:
-        said = json.loads(body, strict=False, object_pairs_hook=_without_doubles)
+        said = json.loads(body, strict=False, object_pairs_hook=object_of_distinct_keys)
         reply: Any = level.reply.model_validate(said)
     except ValidationError as error:
         raise UnreadableReply(first_problem(error)) from None
@@ -325,13 +325,6 @@ def read_reply(completion: Completion, level: RubricLevel, call: int | None = No
         reason=reply.reason.strip(),
         problems=tuple(problems),
     )
-
-
-def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    body = dict(pairs)
-    if len(body) < len(pairs):
-        raise ValueError("a key stands twice")
-    return body
 
 
 # ---- votes
@@ -409,12 +402,8 @@ class LlmJudge:
         return TrajectoryFinding(conclusion, rubrics, speaker.problems, speaker.reason)
 
     def turn(self, request: TravelRequest, transcript: Transcript, call: int) -> TurnFinding:
-        """Row D4, of call number `call`, from 1. Raises NoVerdict, and ValueError for a call that
-        was not made."""
-        answered = evidence(transcript)
-        if not 1 <= call <= len(answered):
-            raise ValueError(f"call {call} of a transcript with {len(answered)} calls")
-        turn = answered[call - 1]
+        """Row D4, of call number `call`, from 1. Raises NoVerdict."""
+        turn = evidence(transcript)[call - 1]
         case = Case("turn", request, transcript.answer or "", call, turn.call, turn.shown)
         if problem := _not_worth_asking(case.answer):
             return TurnFinding(call, "inconsistent_with_response", (problem,), problem.message)
