@@ -86,8 +86,8 @@ class RowsPolicy:
         _, mode, row = choices[0]
         distance = str(row.get("distance", row.get("distance_miles", "-")))
         cost_usd = row["price_usd" if mode == "flight" else "cost_usd"]
-        facts = (row["duration"], distance, cost_usd, row.get("number"))
-        return _leg_record(mode, origin, destination, *facts)
+        leg = _leg_record(mode, origin, destination, row["duration"], distance, cost_usd)
+        return leg | ({"flight_number": row["number"]} if mode == "flight" else {})
 
     def _rows(self, session: Session, tool: str, **arguments: str) -> list[dict[str, Any]]:
         """The rows of one answer, in the order that this policy prefers; none of an answer that was
@@ -181,32 +181,27 @@ def _route(query: Query, world: World) -> list[str] | None:
 def _cheapest_leg(world: World, origin: str, destination: str, date: str) -> Any:
     """The cheapest way for one person, as the official tools find and price it; "-" without any.
     `min` keeps the first of equals: flight, car, taxi."""
-    route, ways, tools = (origin, destination), list[Any](), TravelTools(world)
-    flights = world.flights(origin, destination, date) or []
-    if flight := min(flights, key=lambda row: row.price_usd, default=None):
-        miles = f"{flight.distance_miles:g} miles"
-        facts = (flight.duration, miles, flight.price_usd, flight.number)
-        ways.append(_leg_record("flight", origin, destination, *facts))
+    tools, ways = TravelTools(world), list[dict[str, Any]]()
+    with suppress(ToolError):
+        flights = tools.search_flights(origin, destination, date)
+        flight = min(flights, key=lambda row: row.price_usd)
+        facts = flight.duration, f"{flight.distance_miles:g} miles", flight.price_usd
+        leg = _leg_record("flight", origin, destination, *facts)
+        ways.append(leg | {"flight_number": flight.number})
     modes: tuple[Literal["self-driving"], Literal["taxi"]] = ("self-driving", "taxi")
     for mode in modes:
         with suppress(ToolError):
-            road = tools.search_ground_transportation(*route, mode)
-            ways.append(_leg_record(mode, *route, road.duration, road.distance, road.cost_usd))
+            road = tools.search_ground_transportation(origin, destination, mode)
+            facts = road.duration, road.distance, road.cost_usd
+            ways.append(_leg_record(mode, origin, destination, *facts))
     return min(ways, key=lambda way: way["cost"], default="-")
 
 
 def _leg_record(
-    mode: str,
-    origin: str,
-    destination: str,
-    duration: str,
-    distance: str,
-    cost_usd: float,
-    flight_number: str | None = None,
+    mode: str, origin: str, destination: str, duration: str, distance: str, cost_usd: float
 ) -> dict[str, Any]:
-    leg: dict[str, Any] = {"mode": mode, "from": origin, "to": destination}
-    leg |= {"duration": duration, "distance": distance, "cost": int(cost_usd)}
-    return leg | ({"flight_number": flight_number} if flight_number else {})
+    leg = {"mode": mode, "from": origin, "to": destination, "duration": duration}
+    return leg | {"distance": distance, "cost": int(cost_usd)}
 
 
 def _sight(world: World, city: str, rng: random.Random) -> list[str] | str:

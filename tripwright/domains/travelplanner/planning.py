@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
+from operator import eq
 from typing import Any
 
 from tripwright.domains.desk import Replan
@@ -14,9 +15,8 @@ from tripwright.domains.domain import Solved
 from tripwright.domains.place import Place
 from tripwright.domains.travelplanner.expert.direct import expert_solution, expert_turns
 from tripwright.domains.travelplanner.oracle.explanation import explain, repairs, usd
-from tripwright.domains.travelplanner.oracle.planner import k_best, plan_days, solve
-from tripwright.domains.travelplanner.plan.parse import parse_answer, parse_days
-from tripwright.domains.travelplanner.plan.plan import to_official
+from tripwright.domains.travelplanner.oracle.planner import Solution, k_best, plan_days, solve
+from tripwright.domains.travelplanner.plan.parse import parse_answer
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.evaluate import judge
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
@@ -49,7 +49,7 @@ def solve_query(
         cheapest_plan = f"the cheapest plan costs ${solution.cost_usd:,.2f}"
         reason = f"{cheapest_plan}, the budget is {usd(query.budget)}."
     elif solution.cost_usd is not None:
-        plan, cost_usd = _official(plan_days(query, solution), world), solution.cost_usd
+        plan, cost_usd = _official(query, solution, world), solution.cost_usd
     solved = Solved(
         status="infeasible" if plan is None else "feasible" if solution.comfortable else "optimal",
         plan=plan,
@@ -59,7 +59,7 @@ def solve_query(
     )
     if k:
         solved["plans"] = [
-            {"cost_usd": each.cost_usd, "plan": _official(plan_days(query, each), world)}
+            {"cost_usd": each.cost_usd, "plan": _official(query, each, world)}
             for each in k_best(query, world, k)
             if each.cost_usd is not None and each.cost_usd <= query.budget
         ]
@@ -78,9 +78,8 @@ def judge_plan(query: Query, plan: list[Any] | None, world: World, rules: str) -
     return judge(query, official, world, rules, problem or (None if official else "no plan"))
 
 
-def _official(days: Days, world: World) -> list[dict[str, Any]] | None:
-    parsed = parse_days(days).days
-    return to_official(parsed, city_lookup(world)) if parsed else None
+def _official(query: Query, solution: Solution, world: World) -> list[dict[str, Any]] | None:
+    return official_plan(plan_days(query, solution), city_lookup(world))[0]
 
 
 # ---- a new plan for an old one
@@ -96,7 +95,7 @@ def replan(record: Mapping[str, Any], query: Query, place: Place) -> Replan | No
     # the expert's own first: at equal keeping it is taken
     solutions = [expert_solution(query, world), *k_best(query, world, TRIED)]
     fitted = [
-        (_kept(old, days), -number, solution, days)
+        (sum(map(eq, old, days)), -number, solution, days)
         for number, solution in enumerate(solutions)
         for days in [_fitted(old, plan_days(query, solution), query, world)]
         if _passes(days, query, world)
@@ -127,11 +126,7 @@ def _fitted(old: Days, new: Days, query: Query, world: World) -> Days:
 
 
 def _passes(days: Days, query: Query, world: World) -> bool:
-    return judge(query, _official(days, world), world, "strict").final
-
-
-def _kept(old: Days, new: Days) -> int:
-    return sum(before == after for before, after in zip(old, new, strict=False))
+    return judge_plan(query, days, world, "strict").final
 
 
 def _words(old: Sequence[Any], new: Sequence[Any], kept: int) -> str:

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from tripwright.errors import UserError, counted, first_problem, printable
+from tripwright.errors import UserError, counted, described, first_problem, printable
 from tripwright.files import json_lines
 from tripwright.world.store import World
 
@@ -97,8 +97,6 @@ def iter_queries(path: str | Path) -> Iterator[tuple[int, Query]]:
     for number, record in query_records(path):
         try:
             yield number, query_to_plan(record)
-        except ValidationError as error:
-            raise UserError(f"{path}:{number}: {first_problem(error)}") from None
         except (ValueError, RecursionError) as error:
             raise UserError(f"{path}:{number}: {error}.") from None
 
@@ -166,12 +164,15 @@ def why_outside(query: Query, world: World) -> str | None:
 
 def query_to_plan(record: Any) -> Query:
     """One request to be planned. Stricter than the judge, which takes what the official code
-    takes."""
+    takes. Raises ValueError, which says what is wrong in one line."""
     if not isinstance(record, dict):
         raise ValueError(
-            f"expected a query record, which is a JSON object, found {repr(record)[:60]}"
+            f"expected a query record, which is a JSON object, found {described(record)}"
         )
-    query = Query.model_validate(record)
+    try:
+        query = Query.model_validate(record)
+    except ValidationError as error:
+        raise ValueError(first_problem(error)) from None
     if (problem := why_no_trip(query) or _why_no_days(query)) is not None:
         raise ValueError(problem)
     try:

@@ -46,7 +46,7 @@ def test_a_byte_order_mark_and_empty_lines_are_no_problem(tmp_path):
         (line()[:-1] + b', "budget": 9}', "the key 'budget' comes twice"),
         (line(local_constraint={"diet": "vegan"}), "no rule knows wishes for 'diet'"),
         (line(local_constraint={"Room Type": "private room"}), "wishes for 'Room Type'"),
-        (b"[1, 2]", r"expected a query record.*found \[1, 2\]"),
+        (b"[1, 2]", r"expected a query record.*found a list"),
         (line(budget=float("nan")), "'budget': expected a finite amount"),
         (line(budget=float("inf")), "'budget': expected a finite amount"),
         (line(budget=-5), "'budget': expected a finite amount above 0, in US dollars .found -5."),
@@ -62,7 +62,7 @@ def test_a_byte_order_mark_and_empty_lines_are_no_problem(tmp_path):
             line(local_constraint=None),
             "'local_constraint': Input should be a JSON object .found None.",
         ),
-        (b'{"org": "Boston"}', "'dest': Field required$"),
+        (b'{"org": "Boston"}', "'dest': Field required"),
     ],
 )
 def test_a_bad_line_is_one_sentence_with_its_number(tmp_path, bad, said):

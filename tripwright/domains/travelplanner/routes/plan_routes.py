@@ -7,18 +7,17 @@ import threading
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict
 from starlette.exceptions import HTTPException
 
 from tripwright.domains.desk import FieldProblem, FormProblems
 from tripwright.domains.place import Place
 from tripwright.domains.travelplanner.oracle.options import at_most
 from tripwright.domains.travelplanner.planning import solve_query
-from tripwright.domains.travelplanner.query import Query, query_to_plan
+from tripwright.domains.travelplanner.query import query_to_plan
 from tripwright.domains.travelplanner.rules.evaluate import Rules
 from tripwright.domains.travelplanner.scoring.lines import BAD_LINE, LineReader
 from tripwright.domains.travelplanner.scoring.score import judge_line, line_record
-from tripwright.errors import first_problem
 from tripwright.server.guard import sendable
 
 SOLVE_SECONDS = 10.0
@@ -67,7 +66,10 @@ def router(place: Place, caller: Any) -> APIRouter:
 
     @router.post("/solve")
     def solve(asked: QueryToSolve) -> dict[str, Any]:
-        query = _query(asked.query)
+        try:
+            query = query_to_plan(asked.query)
+        except ValueError as error:
+            raise FormProblems((FieldProblem("query", str(error)),)) from None
         if not free.acquire(blocking=False):
             raise HTTPException(429, "Other requests are being solved.", {"Retry-After": "1"})
         try:
@@ -77,13 +79,3 @@ def router(place: Place, caller: Any) -> APIRouter:
             free.release()
 
     return router
-
-
-def _query(record: dict[str, Any]) -> Query:
-    try:
-        return query_to_plan(record)
-    except ValidationError as error:
-        problem = first_problem(error)
-    except ValueError as error:
-        problem = str(error)
-    raise FormProblems((FieldProblem("query", problem),))

@@ -171,18 +171,8 @@ def write_numbered(face: Face, result: ToolResult) -> Pieces:
         case Refusal(problem):
             # a model's own words may hold line breaks
             return Pieces(" ".join(problem.splitlines()))
-    mode = face.words["mode"][result.mode]
-    road = (
-        f"from {result.origin} to {result.destination}, duration: {result.duration}, distance:"
-        f" {result.distance}"
-    )
-    return Pieces(
-        "",
-        [
-            f"A GoogleDistanceMatrix found the following information: {mode}, {road}, cost:"
-            f" ${result.cost_usd}"
-        ],
-    )
+    road: Route = result._replace(mode=face.words["mode"][result.mode])
+    return Pieces("", [face.tables[Route].row.format_map(road._asdict())])
 
 
 def _numbered(face: Face, page: Page) -> Pieces:
@@ -279,7 +269,13 @@ STAR = Face(
             heading="A SearchAttraction for city {city} found the following {count} attractions:",
             row="{n}. [{name}]({website}) Address: {address}. Contact: {phone}",
         ),
-        Route: Table(columns(*Route._fields)),
+        Route: Table(
+            columns(*Route._fields),
+            row=(
+                "A GoogleDistanceMatrix found the following information: {mode}, from {origin} to"
+                " {destination}, duration: {duration}, distance: {distance}, cost: ${cost_usd}"
+            ),
+        ),
         City: Table(
             columns("city"),
             heading="A SearchCity for state {state} found the following {count} cities:",
