@@ -31,12 +31,12 @@ _KEY = re.compile(rf'"(days|{"|".join(FIELDS)})"\s*:\s*')
 
 def places_of(transcript: Transcript) -> list[list[Stretch]]:
     """Of each segment, in order. Empty lists where the answer is no JSON plan."""
-    answer = transcript.answer
+    answer = transcript.answer or ""
     try:
-        days = json.loads(answer) if answer else None
+        days = json.loads(answer)
     except ValueError:
         days = None
-    if answer is None or not isinstance(days, list):
+    if not isinstance(days, list):
         return [[] for _ in transcript.segments]
     names = dict(_names(days))
     stretches: list[list[Stretch]] = []
@@ -53,15 +53,13 @@ def places_of(transcript: Transcript) -> list[list[Stretch]]:
 def _of_answer(answer: str, start: int) -> Iterator[Stretch]:
     """From the value of one key to the next key, in a text that the answer stands in at `start`.
     Days are counted as they come."""
-    day, open_at, field = 0, 0, ""
-    for key in _KEY.finditer(answer):
-        if field:
-            yield Stretch(start + open_at, start + key.start(), field, day)
-        field = "" if key[1] == "days" else key[1]
-        day += key[1] == "days"
-        open_at = key.end()
-    if field:
-        yield Stretch(start + open_at, start + len(answer), field, day)
+    day, keys = 0, list(_KEY.finditer(answer))
+    ends = [*(key.start() for key in keys[1:]), len(answer)]
+    for key, end in zip(keys, ends, strict=False):
+        if key[1] == "days":
+            day += 1
+        else:
+            yield Stretch(start + key.end(), start + end, key[1], day)
 
 
 def _mentions(names: dict[str, str], text: str) -> Iterator[Stretch]:

@@ -18,6 +18,7 @@ from typing import Any
 from tripwright.domains.domain import Counts, Grounding, Json
 from tripwright.domains.travelplanner.plan.plan import MEALS
 from tripwright.domains.travelplanner.rules.lookup import before_parenthesis, from_to
+from tripwright.verdict import Verdict
 
 FIELDS = ("flight", "restaurant", "attraction", "accommodation", "city")
 TABLE_FIELDS = ("transportation", "restaurant", "attraction", "accommodation")
@@ -99,12 +100,8 @@ def in_no_table(record: Json) -> Counts | None:
     """Field → (1 where the judge found something that is in no table, else 0, 1); None where the
     plan was not judged by this rule."""
     plan = record.get("plan")
-    facts = next(
-        (group["facts"] for group in record["verdict"]["groups"] if group["name"] == "commonsense"),
-        None,
-    )
-    fact = (facts or {}).get(SANDBOX) or {}
-    if fact.get("passed") is None:
+    fact = Verdict.from_record(record["verdict"]).facts.get(SANDBOX)
+    if fact is None or fact.passed is None:
         return None
     fields = {field for field, names in names_of(plan).items() if names} & set(TABLE_FIELDS)
     if any(
@@ -112,12 +109,8 @@ def in_no_table(record: Json) -> Counts | None:
         for day in plan or ()
     ):
         fields.add("transportation")
-    wrong = {_table_field(str(each.get("field"))) for each in fact.get("evidence") or ()}
+    wrong = {"restaurant" if each.field in MEALS else each.field for each in fact.evidence}
     return {field: (int(field in wrong), 1) for field in TABLE_FIELDS if field in fields | wrong}
-
-
-def _table_field(field: str) -> str:
-    return "restaurant" if field in MEALS else field
 
 
 GROUNDINGS = (

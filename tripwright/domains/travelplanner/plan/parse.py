@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 from pydantic import FailFast, TypeAdapter, ValidationError
 
-from tripwright.domains.travelplanner.plan.plan import ONE_OF_TAGS, DayPlan
+from tripwright.domains.travelplanner.plan.plan import DayPlan
 from tripwright.errors import described, object_of_pairs, printable, repeated_key
 
 OPEN, CLOSE = "<answer>", "</answer>"
@@ -73,13 +73,16 @@ def parse_days(days: Any) -> ParsedAnswer:
 
 
 def _first_problem(error: ValidationError) -> str:
-    problem = error.errors(include_url=False)[0]
+    errors = error.errors(include_url=False)
+    # where a field may be one of two, what is wrong with the one that was meant lies deepest
+    of_field = [each for each in errors if each["loc"][:2] == errors[0]["loc"][:2]]
+    problem = max(of_field, key=lambda each: (len(each["loc"]), each["type"] == "too_short"))
     index, *path = problem["loc"]
-    where = ".".join(str(part) for part in path if part not in ONE_OF_TAGS)
+    where = ".".join(str(part) for part in path[:1] + path[2:])
     suffix = "" if problem["type"] == "missing" else f", found {_shown(problem['input'])}"
     field = f" field '{where}':" if where else ""
     message = problem["msg"][:1].lower() + problem["msg"][1:]
-    if path and path[-1] == "text" and problem["type"] == "literal_error":
+    if len(path) == 2 and problem["type"] == "literal_error":
         message += " or a list" if where == "attraction" else " or an object"
     return f"day {int(index) + 1}:{field} {message}{suffix}"
 

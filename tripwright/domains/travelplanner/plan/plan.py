@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 Meal = Literal["breakfast", "lunch", "dinner"]
 PlaceKind = Literal["restaurant", "attraction", "accommodation"]
@@ -39,15 +39,6 @@ def _not_null(value: Any) -> Any:
     if value is None:
         raise ValueError("leave the field out instead of null")
     return value
-
-
-def _text_or_object(value: Any) -> str:
-    """Which branch of a oneOf is meant, so that an error speaks of that branch only."""
-    return "object" if isinstance(value, (dict, BaseModel)) else "text"
-
-
-def _text_or_array(value: Any) -> str:
-    return "array" if isinstance(value, list) else "text"
 
 
 Integer = Annotated[int, BeforeValidator(_whole_number)]
@@ -83,19 +74,9 @@ class DayPlan(_Strict):
     """One day in Planner-R1's schema; '-' means none."""
 
     days: Integer
-    city: Annotated[
-        Annotated[str, Tag("text")] | Annotated[CityLeg, Tag("object")],
-        Discriminator(_text_or_object),
-    ]
-    transportation: Annotated[
-        Annotated[Literal["-"], Tag("text")] | Annotated[Transport, Tag("object")],
-        Discriminator(_text_or_object),
-    ]
-    attraction: Annotated[
-        Annotated[Literal["-"], Tag("text")]
-        | Annotated[list[str], Field(min_length=1, fail_fast=True), Tag("array")],
-        Discriminator(_text_or_array),
-    ]
+    city: str | CityLeg
+    transportation: Literal["-"] | Transport
+    attraction: Literal["-"] | Annotated[list[str], Field(min_length=1, fail_fast=True)]
     accommodation: str
     breakfast: str
     lunch: str
@@ -105,9 +86,6 @@ class DayPlan(_Strict):
         """The day as JSON data, as the schema spells it."""
         return self.model_dump(by_alias=True, exclude_none=True)
 
-
-# appear in Pydantic's error paths, not in the user's JSON
-ONE_OF_TAGS = frozenset({"text", "object", "array"})
 
 # The schema of one element of the plan array, as printed in Planner-R1, Appendix B.2 (row P3; two
 # misprints mended: an unclosed quote, and `additionalProperties` belongs beside `properties`). It
