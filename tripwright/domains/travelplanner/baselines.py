@@ -46,38 +46,32 @@ class RowsPolicy:
             yield session
 
     def _plan(self, session: Session, query: Query) -> None:
-        people = query.people_number
-        legs = [
-            self._leg(session, people, query.org, query.dest, query.date[0]),
-            self._leg(session, people, query.dest, query.org, query.date[2]),
-        ]
+        out = self._leg(session, query, query.org, query.dest, query.date[0])
+        back = self._leg(session, query, query.dest, query.org, query.date[2])
         stay, meals, sights = (
             [row["name"] for row in self._rows(session, tool, city=query.dest)]
             for tool in ("search_accommodations", "search_restaurants", "search_attractions")
         )
         if session.done:
             return
-        places = {
-            "transportation": "-",
-            "attraction": "-",
-            "accommodation": stay[0] if stay else "-",
-        }
-        places |= dict.fromkeys(MEALS, "-")
-        out, back = {"from": query.org, "to": query.dest}, {"from": query.dest, "to": query.org}
+        nothing = {"transportation": "-", "attraction": "-", "accommodation": "-"}
+        nothing |= dict.fromkeys(MEALS, "-")
+        night = nothing | {"accommodation": stay[0] if stay else "-"}
         full = {"attraction": sights[:1] or "-", **dict(zip(MEALS, meals, strict=False))}
+        there, home = {"from": query.org, "to": query.dest}, {"from": query.dest, "to": query.org}
         plan = [
-            {"days": 1, "city": out, **places, "transportation": legs[0]},
-            {"days": 2, "city": query.dest, **places, **full},
-            {"days": 3, "city": back, **places, "transportation": legs[1], "accommodation": "-"},
+            {"days": 1, "city": there, **night, "transportation": out},
+            {"days": 2, "city": query.dest, **night, **full},
+            {"days": 3, "city": home, **nothing, "transportation": back},
         ]
         session.say(f"<answer>{json.dumps(plan)}</answer>")
 
-    def _leg(self, session: Session, people: int, origin: str, destination: str, date: str) -> Any:
+    def _leg(self, session: Session, query: Query, origin: str, destination: str, date: str) -> Any:
         ends = {"origin": origin, "destination": destination}
         flights = self._rows(session, "search_flights", **ends, date=date)
         roads = self._rows(session, "search_ground_transportation", **ends, mode="self-driving")
-        choices = [(row["price_usd"] * people, "flight", row) for row in flights]
-        cars = math.ceil(people / 5)
+        cars = math.ceil(query.people_number / 5)
+        choices = [(row["price_usd"] * query.people_number, "flight", row) for row in flights]
         choices += [(row["cost_usd"] * cars, "self-driving", row) for row in roads]
         if not choices:
             return "-"
@@ -142,7 +136,14 @@ class GreedySearch:
                 at_hand(session, "The greedy search"),
                 random.Random(f"greedy {self._seed} {query.query}"),
             )
-            session.say(_answer(query, days, session.dialect.plan_format))
+            plan_format = session.dialect.plan_format
+            if days is None:
+                answer = f"The greedy search has no plan for {query.days} days in {query.dest}."
+            elif plan_format == "json":
+                answer = f"<answer>{json.dumps(days, ensure_ascii=False)}</answer>"
+            else:
+                answer = answer_text(query, days, plan_format)
+            session.say(answer)
             yield session
 
 
@@ -155,16 +156,17 @@ def greedy_plan(query: Query, world: World, rng: random.Random) -> list[dict[str
     days: list[dict[str, Any]] = []
     for number, date in enumerate(query.date, start=1):
         is_travel, here, there = number % 2 == 1, stops[(number - 1) // 2], stops[(number + 1) // 2]
-        rooms = [(room.price_usd, room.name) for room in world.accommodations(there)]
-        tables = [(each.average_cost_usd, each.name) for each in world.restaurants(there)]
+        rooms, sights = world.accommodations(there), world.attractions(there)
+        room = min(rooms, key=lambda row: row.price_usd, default=None)
+        meal = min(world.restaurants(there), key=lambda row: row.average_cost_usd, default=None)
         days.append(
             {
                 "days": number,
                 "city": {"from": here, "to": there} if is_travel else there,
                 "transportation": _cheapest_leg(world, here, there, date) if is_travel else "-",
-                "attraction": _sight(world, there, rng),
-                "accommodation": _cheapest(rooms) if number < query.days else "-",
-                **dict.fromkeys(MEALS, _cheapest(tables)),
+                "attraction": [rng.choice(sights).name] if sights else "-",
+                "accommodation": room.name if room and number < query.days else "-",
+                **dict.fromkeys(MEALS, meal.name if meal else "-"),
             }
         )
     return days
@@ -202,20 +204,3 @@ def _leg_record(
 ) -> dict[str, Any]:
     leg = {"mode": mode, "from": origin, "to": destination, "duration": duration}
     return leg | {"distance": distance, "cost": int(cost_usd)}
-
-
-def _sight(world: World, city: str, rng: random.Random) -> list[str] | str:
-    sights = world.attractions(city)
-    return [rng.choice(sights).name] if sights else "-"
-
-
-def _cheapest(offers: list[tuple[float, str]]) -> str:
-    return min(offers, key=lambda offer: offer[0])[1] if offers else "-"
-
-
-def _answer(query: Query, days: list[dict[str, Any]] | None, plan_format: str) -> str:
-    if days is None:
-        return f"The greedy search has no plan for {query.days} days in {query.dest}."
-    if plan_format == "json":
-        return f"<answer>{json.dumps(days, ensure_ascii=False)}</answer>"
-    return answer_text(query, days, plan_format)
