@@ -36,7 +36,7 @@ from typing import Any
 
 import httpx2  # noqa: F401  # before anything is measured: both sides stand on it
 
-from tripwright.domains import dialect_named, face_named
+from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.expert import expert_turns
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.query import read_queries
@@ -61,8 +61,7 @@ def prepare(folder: Path) -> None:
     (folder / "queries.jsonl").write_text(
         "".join(json.dumps(query.record()) + "\n" for query in queries)
     )
-    face = face_named("planner_r1")
-    script = {query.query: expert_turns(query, world, face) for query in queries}
+    script = {query.query: expert_turns(query, world, DIALECT) for query in queries}
     (folder / "script.json").write_text(json.dumps(script))
 
 

@@ -21,7 +21,7 @@ from tests.files import write_lines
 from tripwright.bridges.inspect_ai import played, trips
 from tripwright.bridges.inspect_ai.trips import EPISODE, tool_infos
 from tripwright.cli.main import main
-from tripwright.domains import face_named, faces
+from tripwright.domains import dialect_named, faces
 from tripwright.domains.travelplanner.expert import expert_turns
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.query import read_queries
@@ -171,7 +171,8 @@ class Expert:
     def __init__(self, world: World, folder: Path) -> None:
         queries = read_queries(folder / "queries.jsonl")
         self.turns = {
-            query.query: expert_turns(query, world, face_named("planner_r1")) for query in queries
+            query.query: expert_turns(query, world, dialect_named("planner_r1"))
+            for query in queries
         }
         self.sent: dict[str, list[Any]] = {}
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.files import write_lines
-from tripwright.domains import face_named
+from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.expert import expert_turns
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.query import Query
@@ -104,9 +104,10 @@ def nano_queries(nano_folder: Path) -> list[Query]:
 def paid_expert(
     nano_world: World, nano_queries: list[Query], serve: Callable[..., str]
 ) -> PaidExpert:
-    face = face_named("planner_r1")
+    dialect = dialect_named("planner_r1")
     expert = PaidExpert(
-        {query.query: expert_turns(query, nano_world, face) for query in nano_queries}, serve=serve
+        {query.query: expert_turns(query, nano_world, dialect) for query in nano_queries},
+        serve=serve,
     )
     expert.url = serve(expert.answer)
     return expert

@@ -53,7 +53,7 @@ def one(task: TripTask, *lines: str, dialect: str = "planner_r1") -> tuple[Episo
 
 def expert_lines(task: TripTask) -> list[str]:
     """The expert's plan in the short form."""
-    *calls, answer = expert_turns(task.request, task.world, face_named("planner_r1"))
+    *calls, answer = expert_turns(task.request, task.world, DIALECT)
     typed = []
     for turn in calls:
         call = json.loads(turn.partition("<tool_call>")[2].removesuffix("</tool_call>"))

@@ -154,8 +154,7 @@ class Models:
 
     def trip_turns(self, text: str) -> list[str]:
         query, dialect = next(q for q in self.queries() if q.query in text), dialect_named("star")
-        shown = dialect.plan_format, dialect.page_rows, dialect.shows_work
-        return expert_turns(query, self.world, dialect.face, *shown)
+        return expert_turns(query, self.world, dialect)
 
     def errand_turns(self, text: str) -> list[str]:
         """Of the expert, to whom the same services answer the same."""

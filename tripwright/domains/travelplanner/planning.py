@@ -105,9 +105,7 @@ def replan(record: Mapping[str, Any], query: Query, place: Place) -> Replan | No
     kept, _, solution, days = max(fitted, key=lambda each: each[:2])
 
     def play_one(session: Session) -> None:
-        face, dialect = session.tools.face, session.dialect
-        how = (dialect.plan_format, dialect.page_rows, dialect.shows_work)
-        turns = expert_turns(query, world, face, *how, solution)
+        turns = expert_turns(query, world, session.dialect, solution)
         for text in [*turns[:-1], f"<answer>{json.dumps(days, ensure_ascii=False)}</answer>"]:
             if not session.done:
                 session.say(text)

@@ -152,7 +152,7 @@ def test_a_request_that_cannot_be_met_is_refused_in_words(played):
         ({"date": task.request.date[:3]}, "gives 3 dates"),
     ):
         query = task.request.model_copy(update=change)
-        (turn,) = comparing_turns(query, task.world, LONG.face)
+        (turn,) = comparing_turns(query, task.world, LONG)
         assert turn.startswith("No plan is possible: ") and why in turn
 
 

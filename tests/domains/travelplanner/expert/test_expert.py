@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tripwright.domains import dialect_named, face_named
+from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.expert import STYLES, ExpertPolicy, expert_turns
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.query import Query
@@ -88,7 +88,7 @@ def test_where_no_plan_exists_it_says_so_and_gives_none(world, queries):
     assert episode.transcript.stop_reason is StopReason.FORMAT_ERROR
     assert episode.more["plan"] is None
     nowhere = queries[0].model_copy(update={"dest": "Atlantis"})
-    (turn,) = expert_turns(nowhere, world, face_named("compact"))
+    (turn,) = expert_turns(nowhere, world, dialect_named("compact"))
     assert "'Atlantis' is not a destination" in turn
 
 

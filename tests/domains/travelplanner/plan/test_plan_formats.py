@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from tripwright.agent.dialect import Dialect
-from tripwright.domains import dialect_named, face_named
+from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.baselines import RowsPolicy
 from tripwright.domains.travelplanner.expert import expert_turns
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
@@ -28,12 +28,12 @@ def task() -> TripTask:
 @pytest.fixture(scope="module")
 def as_json(task: TripTask) -> str:
     """The expert's answer, tags included."""
-    return expert_turns(task.request, task.world, face_named("planner_r1"))[-1]
+    return expert_turns(task.request, task.world, JSON_ONLY)[-1]
 
 
 @pytest.fixture(scope="module")
 def in_words(task: TripTask) -> str:
-    return expert_turns(task.request, task.world, face_named("star"), "itinerary")[-1]
+    return expert_turns(task.request, task.world, STAR)[-1]
 
 
 def answered(task: TripTask, dialect: Dialect, answer: str) -> Episode:

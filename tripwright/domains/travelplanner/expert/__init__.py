@@ -47,13 +47,12 @@ class ExpertPolicy:
 
 
 def _play(session: Session, style: ExpertStyle) -> None:
-    dialect, query, world = session.dialect, trip_query(session), at_hand(session, "The expert")
-    spoken = session.tools.face, dialect.plan_format, dialect.page_rows, dialect.shows_work
+    asked = trip_query(session), at_hand(session, "The expert")
     if style.name == "comparing":
-        turns = comparing_turns(query, world, *spoken)
+        turns = comparing_turns(*asked, session.dialect)
     else:
         solution = spender_solution if style.name == "spender" else expert_solution
-        turns = expert_turns(query, world, *spoken, solution(query, world))
+        turns = expert_turns(*asked, session.dialect, solution(*asked))
     for text in turns:
         for _ in range(MOST_TRIES):
             session.say(text)

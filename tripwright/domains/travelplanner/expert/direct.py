@@ -49,7 +49,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from tripwright.agent.dialect import ShownWork
+from tripwright.agent.dialect import Dialect
 from tripwright.domains.travelplanner.expert import work
 from tripwright.domains.travelplanner.expert.turns import Turns
 from tripwright.domains.travelplanner.oracle.options import (
@@ -72,7 +72,7 @@ from tripwright.domains.travelplanner.plan.plan import MEALS
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.tools.calculator import MAX_MAGNITUDE, evaluate
 from tripwright.errors import counted
-from tripwright.tools.face import Face, letters
+from tripwright.tools.face import letters
 from tripwright.world.records import Accommodation, Flight, Restaurant
 from tripwright.world.store import World
 
@@ -88,16 +88,10 @@ def expert_solution(query: Query, world: World) -> Solution:
 
 
 def expert_turns(
-    query: Query,
-    world: World,
-    face: Face,
-    plan_format: str = "json",
-    page_rows: int | None = None,
-    shows_work: ShownWork = "none",
-    solution: Solution | None = None,
+    query: Query, world: World, dialect: Dialect, solution: Solution | None = None
 ) -> list[str]:
-    """The assistant's turns, in order: of the expert's own solution, or of the one given. Where no
-    plan exists, one turn that says so (and is no answer)."""
+    """The assistant's turns in a dialect, in order: of the expert's own solution, or of the one
+    given. Where no plan exists, one turn that says so (and is no answer)."""
     solution = solution or expert_solution(query, world)
     if not solution.cities:
         return [f"No plan is possible: {solution.why}"]
@@ -106,18 +100,12 @@ def expert_turns(
             f"No plan is possible: the cheapest costs ${solution.cost_usd:,.0f}, the budget is"
             f" ${query.budget:,}."
         ]
-    turns, notes = Turns(face, plan_format, page_rows), ChoiceNotes(query, world, face, shows_work)
+    turns, notes = Turns(dialect), ChoiceNotes(query, world, dialect)
     solution = replace(solution, cities=tuple(map(notes.as_found, solution.cities)))
     if query.days > 3:
         turns.call("get_cities", state=query.dest)
         turns.note = f"Cities: {', '.join(stop.city for stop in solution.cities)}. "
-    for tool, arguments, rows, way in _transport_searches(query, solution, world):
-        turns.call(tool, rows, [way] if way else [], **arguments)
-        if way and shows_work != "none":
-            is_last = arguments["destination"] == query.org
-            turns.note = f"{work.choice(work.BACK if is_last else work.GO, way)} "
-    if shows_work == "none" or solution.legs[0].mode == "self-driving":
-        turns.note = f"{_transport_note(solution)} "
+    _ask_for_ways(turns, query, solution, world, dialect.shows_work != "none")
     for stop in solution.cities:
         stay = stop.stay.accommodation.name
         turns.call("search_accommodations", world.accommodations(stop.city), [stay], city=stop.city)
@@ -129,44 +117,41 @@ def expert_turns(
         if stop.attractions:
             sights = world.attractions(stop.city)
             turns.call("search_attractions", sights, stop.attractions, city=stop.city)
-    if plan_format == "json":
+    if dialect.plan_format == "json":
         turns.note = ""
     turns.answer(query, plan_days(query, solution), world)
     return turns.texts
 
 
-def _transport_searches(
-    query: Query, solution: Solution, world: World
-) -> Iterator[tuple[str, dict[str, Any], Sequence[Flight], str]]:
-    """(tool, arguments, the rows of its answer, the way that is chosen after it: a flight, "taxi"
-    or none yet)"""
-    days = itertools.accumulate((stop.nights for stop in solution.cities), initial=0)
-    may_drive = query.local_constraint.transportation != "no self-driving"
-    may_fly = query.local_constraint.transportation != "no flight"
-    if may_drive:
+def _ask_for_ways(
+    turns: Turns, query: Query, solution: Solution, world: World, is_shown: bool
+) -> None:
+    """The searches, and the ways that are chosen: one by one if that `is_shown`."""
+    wish, is_driven = query.local_constraint.transportation, solution.legs[0].mode == "self-driving"
+    if wish != "no self-driving":
         for leg in solution.legs:
-            ends = {"origin": leg.origin, "destination": leg.destination}
-            yield ROAD, {**ends, "mode": "self-driving"}, (), ""
-            road = road_km(world.ground(leg.origin, leg.destination))
-            if solution.legs[0].mode != "self-driving" and road is None:
+            turns.call(ROAD, origin=leg.origin, destination=leg.destination, mode="self-driving")
+            if not is_driven and road_km(world.ground(leg.origin, leg.destination)) is None:
                 break  # one leg without a road settles it: the others need not be asked
-    if solution.legs[0].mode == "self-driving":
+    if is_driven:
+        turns.note = "Drive. "
         return
+    days = itertools.accumulate((stop.nights for stop in solution.cities), initial=0)
+    ways = list[str]()
     for leg, day in zip(solution.legs, days, strict=True):
         ends = {"origin": leg.origin, "destination": leg.destination}
-        if may_fly:
+        ways.append(leg.flight.number if leg.flight else "taxi")
+        if wish != "no flight":
             search = {**ends, "date": query.date[day]}
-            number = leg.flight.number if leg.flight else ""
-            yield "search_flights", search, world.flights(**search) or (), number
-        if leg.mode == "taxi":
-            yield ROAD, {**ends, "mode": "taxi"}, (), "taxi"
-
-
-def _transport_note(solution: Solution) -> str:
-    if solution.legs[0].mode == "self-driving":
-        return "Drive."
-    ways = (leg.flight.number if leg.flight else "taxi" for leg in solution.legs)
-    return f"Go: {', '.join(ways)}."
+            flown = ways[-1:] if leg.flight else []
+            turns.call("search_flights", world.flights(**search) or (), flown, **search)
+        if not leg.flight:
+            turns.call(ROAD, **ends, mode="taxi")
+        if is_shown:
+            head = work.BACK if leg.destination == query.org else work.GO
+            turns.note = f"{work.choice(head, ways[-1])} "
+    if not is_shown:
+        turns.note = f"Go: {', '.join(ways)}. "
 
 
 def spender_solution(query: Query, world: World) -> Solution:
@@ -190,14 +175,13 @@ class ChoiceNotes:
     """The choices, noted; with how they were made, unless the dialect does not ask for it, the face
     hides what decides, or the rows lead elsewhere than the oracle went."""
 
-    def __init__(self, query: Query, world: World, face: Face, shown: ShownWork):
-        self._query, self._world, self._face = query, world, face
-        self._is_shown = shown != "none"
+    def __init__(self, query: Query, world: World, dialect: Dialect):
+        self._query, self._world, self._face = query, world, dialect.face
+        self._is_shown = dialect.shows_work != "none"
         self.letters: dict[str, str] = {}  # city → what it is called, where there are several
 
     def on_stay(self, stop: CityChoice) -> str:
-        rows = self._called(Accommodation, self._world.accommodations(stop.city))
-        stay = stop.stay.accommodation
+        rows, stay = self._called(Accommodation, stop.city), stop.stay.accommodation
         if self._shows(Accommodation, work.STAY_FIELDS):
             cheapest_first = self._is_cheapest_first(Accommodation)
             walk = work.stay_walk(self._query, stop.nights, rows, cheapest_first, stay)
@@ -210,19 +194,20 @@ class ChoiceNotes:
     ) -> tuple[str, dict[int, Accommodation | None]]:
         """The note, and for each number of nights, most nights first, what would be taken of the
         city's rows."""
-        rows = self._called(Accommodation, self._world.accommodations(city))
-        cheapest_first = self._is_cheapest_first(Accommodation)
+        rows, cheapest_first = (
+            self._called(Accommodation, city),
+            self._is_cheapest_first(Accommodation),
+        )
         walks = work.stay_walks(self._query, self.letters[city], lengths, rows, cheapest_first)
         taken = (cast(Accommodation | None, walk.taken) for walk in walks)
         stays = dict(zip(lengths, taken, strict=True))
         if self._shows(Accommodation, work.STAY_FIELDS):
-            return " ".join(walk.words() for walk in walks), stays
+            return _walked(walks), stays
         return " ".join(f"{self.stay_in(city, *each)}." for each in stays.items()), stays
 
     def stay_in(self, city: str, nights: int, stay: Accommodation | None) -> str:
         """Such as "V 3 nights 159 V: (B) Ash Inn"."""
-        rows = self._called(Accommodation, self._world.accommodations(city))
-        taken = _row_called(stay, rows) if stay else work.NONE
+        taken = _row_called(stay, self._called(Accommodation, city)) if stay else work.NONE
         return f"{work.stay_for(self.letters[city], nights, stay)}: {taken}"
 
     def on_meals(self, stop: CityChoice, walked: bool = True) -> str:
@@ -230,21 +215,20 @@ class ChoiceNotes:
         if not self._is_shown:
             return work.choice(work.EAT, ", ".join(row.name for row in stop.meals))
         walks = self._meal_walks(stop.city, len(stop.meals)) if walked else []
-        rows = self._called(Restaurant, self._world.restaurants(stop.city))
+        rows = self._called(Restaurant, stop.city)
         if work.meals_found(self._query, walks, len(stop.meals)) == list(stop.meals):
             prices = (
                 work.called(_letter(row, rows), f"{row.average_cost_usd:g}") for row in stop.meals
             )
             # several cities have costs to add up, and rows that were passed over have prices, too
-            eaten = f" Eaten {', '.join(prices)}." if self.letters else ""
-            return f"{self._walked(walks)}{eaten}"
+            return _walked(walks) + (f" Eaten {', '.join(prices)}." if self.letters else "")
         meals = zip(purposes(len(stop.meals)), stop.meals, strict=True)
         return " ".join(work.choice(purpose, _row_called(row, rows)) for purpose, row in meals)
 
     def full_days(self, stops: Iterable[CityChoice]) -> Iterator[str]:
         """What is seen and eaten on each, by names as they stand in their rows."""
         for stop in stops:
-            rows = self._called(Restaurant, self._world.restaurants(stop.city))
+            rows = self._called(Restaurant, stop.city)
             meals = (_row_called(row, rows) for row in stop.meals)
             for sight in stop.attractions:
                 yield work.full_day(sight, itertools.islice(meals, len(MEALS)))
@@ -252,9 +236,8 @@ class ChoiceNotes:
     def in_vain(self, city: str, meals: int) -> str:
         """How the walk along a city's meals ends that serves not all wanted cuisines."""
         walks = self._meal_walks(city, meals)
-        is_in_vain = walks and work.meals_found(self._query, walks, meals) is None
-        nothing = work.choice(work.EAT, work.NONE)
-        return f"{self._walked(walks)} {nothing}" if is_in_vain else nothing
+        is_in_vain = work.meals_found(self._query, walks, meals) is None
+        return f"{_walked(walks)} " if walks and is_in_vain else ""
 
     def as_found(self, stop: CityChoice) -> CityChoice:
         """Its meals in the order in which walks come upon them, where these lead to the same."""
@@ -268,17 +251,13 @@ class ChoiceNotes:
         """Empty where nothing is to be decided: the first rows of a list in order of price are
         taken. Among several cities a list is said to end where it does."""
         cheapest_first = self._is_cheapest_first(Restaurant)
-        if not self._shows(Restaurant, work.MEAL_FIELDS) or (
-            cheapest_first and not self._query.local_constraint.cuisine
-        ):
+        is_free = cheapest_first and not self._query.local_constraint.cuisine
+        if is_free or not self._shows(Restaurant, work.MEAL_FIELDS):
             return []
-        rows = self._called(Restaurant, self._world.restaurants(city))
+        rows = self._called(Restaurant, city)
         ends = work.to_the_last(rows) if self.letters else ()
         walks = work.meal_walks(self._query, rows, purposes(meals), cheapest_first)
         return [replace(walk, asked=(*walk.asked, *ends)) for walk in walks]
-
-    def _walked(self, walks: Sequence[work.RowWalk]) -> str:
-        return " ".join(walk.words() for walk in walks)
 
     def _is_cheapest_first(self, table: type) -> bool:
         return self._face.tables[table].cheapest_first is not None
@@ -286,16 +265,22 @@ class ChoiceNotes:
     def _shows(self, table: type, fields: set[str]) -> bool:
         return self._is_shown and fields <= set(self._face.tables[table].fields)
 
-    def _called(self, table: type, rows: list[Any]) -> list[tuple[str, Any]]:
-        """Rows in the face's order, each with its letter if they have letters and work is shown."""
+    def _called(self, table: type, city: str) -> list[tuple[str, Any]]:
+        """A city's rows in the face's order, each with its letter if they have letters and work is
+        shown."""
+        search = self._world.accommodations if table is Accommodation else self._world.restaurants
         has_letters = self._is_shown and self._face.tables[table].lettered
-        in_order = enumerate(self._face.in_order(rows), start=1)
+        in_order = enumerate(self._face.in_order(list(search(city))), start=1)
         return [(letters(number) if has_letters else "", row) for number, row in in_order]
 
 
 def purposes(meals: int) -> list[str]:
     """What each of so many is for."""
     return [MEALS[number % 3].title() for number in range(meals)]
+
+
+def _walked(walks: Iterable[work.RowWalk]) -> str:
+    return " ".join(walk.words() for walk in walks)
 
 
 def _row_called(taken: Any, rows: list[tuple[str, Any]]) -> str:
@@ -331,23 +316,16 @@ class KnownWays:
     taxi: bool = False
 
 
-def comparing_turns(
-    query: Query,
-    world: World,
-    face: Face,
-    plan_format: str = "json",
-    page_rows: int | None = None,
-    shows_work: ShownWork = "none",
-) -> list[str]:
+def comparing_turns(query: Query, world: World, dialect: Dialect) -> list[str]:
     """The assistant's turns, in order. Where no trip was found that keeps the budget, and where the
     request cannot be met anywhere, the last turn says so (and is no answer)."""
     shapes = SHAPES.get((query.days - 1, query.visiting_city_number))
     if shapes is None or query.budget > MAX_MAGNITUDE:  # which needs no sum
-        return expert_turns(query, world, face, plan_format, page_rows, shows_work)
+        return expert_turns(query, world, dialect)
     if why := why_unplannable(query, world):
         return [f"No plan is possible: {why}"]
-    turns = Turns(face, plan_format, page_rows)
-    trip = _Search(query, world, turns, ChoiceNotes(query, world, face, shows_work)).found(shapes)
+    turns = Turns(dialect)
+    trip = _Search(query, world, turns, ChoiceNotes(query, world, dialect)).found(shapes)
     if trip is None:
         return [*turns.texts, f"{turns.note}No plan was found."]
     turns.answer(query, plan_days(query, trip), world)
@@ -367,7 +345,6 @@ class _Search:
         self.may_fly = query.local_constraint.transportation != "no flight"
         self._stays: dict[str, dict[int, Accommodation | None]] = {}  # city → nights → the cheapest
         self._first_meals: CityChoice | None = None  # with all wanted cuisines
-        self._cities: list[CityChoice] = []  # of the trip just said, as far as their meals are
 
     def found(self, shapes: Sequence[tuple[int, ...]]) -> Solution | None:
         """The first trip that keeps the budget."""
@@ -377,8 +354,7 @@ class _Search:
             for at, shape in enumerate(shapes):
                 self.note(f"{work.nights_tried(shapes[at:])}.")
                 visits = self._visits(shape, ways) if self._note_ends(shape, ways) else None
-                trip = self._with_meals(visits, ways.driving) if visits else None
-                if trip is not None and self._keeps_budget(trip):
+                if visits and (trip := self._within_budget(visits, ways.driving)):
                     return trip
         return None
 
@@ -517,31 +493,9 @@ class _Search:
                 return False
         return True
 
-    def _note_trip(self, visits: Visits, legs: Sequence[Leg]) -> None:
-        """All that was taken, in order, without what was given up; and its cost."""
-        stops, back = self._stops(visits, legs), self._back(legs)
-        self._choose(work.TRIP, work.trip_words(self.query.party_size, stops, back))
-        self._choose(work.COST, "+".join(self._travelled(stops, legs[-1])))
-
-    def _stops(self, visits: Visits, legs: Sequence[Leg]) -> list[work.TripStop]:
-        stops = list[work.TripStop]()
-        for leg, (city, nights) in zip(legs, visits, strict=False):
-            stay, way = self._stay(city, nights), self._taken(leg, leg.origin, city)
-            costs = self._cost(leg), work.nights_cost(nights, stay.price_usd)
-            words = self.notes.stay_in(city, nights, stay)
-            stops.append(work.TripStop(self.letters[city], city, way, words, nights, *costs))
-        return stops
-
-    def _back(self, legs: Sequence[Leg]) -> str:
-        return self._taken(legs[-1], legs[-1].origin, self.query.org)
-
     def _stay(self, city: str, nights: int) -> Accommodation:
         """Of a city that was chosen for so many nights."""
         return cast(Accommodation, self._stays[city][nights])
-
-    def _travelled(self, stops: Iterable[work.TripStop], back: Leg) -> list[str]:
-        """What each stop costs, the way there and the nights; and the way home."""
-        return [*itertools.chain(*(stop.costs for stop in stops)), self._cost(back)]
 
     # ---- meals, and the sum
 
@@ -550,27 +504,56 @@ class _Search:
         *before, last = nights
         return bool(self.query.local_constraint.cuisine) and {*before} <= {1} and last > 1
 
-    def _with_meals(self, visits: Visits, driving: bool) -> Solution | None:
-        """The trip with the cheapest meals of each city. None where one has too few."""
-        stops = [self.query.org, *(city for city, _ in visits), self.query.org]
+    def _within_budget(self, visits: Visits, driving: bool) -> Solution | None:
+        """The trip with the cheapest meals of each city, said once more without what was given up,
+        and what it costs. None where a city has too few meals, or the budget is too little."""
+        path = [self.query.org, *(city for city, _ in visits), self.query.org]
         days = [0, *itertools.accumulate(nights for _, nights in visits)]
-        ends = zip(stops[:-1], stops[1:], days, strict=True)
+        ends = zip(path[:-1], path[1:], days, strict=True)
         found = (self.problem.leg(here, there, day, driving) for here, there, day in ends)
         legs = [leg for leg in found if leg is not None]
-        self._note_trip(visits, legs)
-        self._cities = []
+        stops = [self._trip_stop(leg, *visit) for leg, visit in zip(legs, visits, strict=False)]
+        back = self._taken(legs[-1], legs[-1].origin, self.query.org)
+        costs = [*itertools.chain(*(stop.costs for stop in stops)), self._cost(legs[-1])]
+        self._choose(work.TRIP, work.trip_words(self.query.party_size, stops, back))
+        self._choose(work.COST, "+".join(costs))
+        cities = list[CityChoice]()
         for at, (_, nights) in enumerate(visits, start=1):
             stop = self._first_meals
             if not self._wants_cuisines([n for _, n in visits[:at]]):
-                stop = self._stop(stops[: at + 1], days[at - 1], nights, wanted=False)
+                stop = self._stop(path[: at + 1], days[at - 1], nights, False, cities)
             if stop is None:
                 return None
-            self._cities.append(stop)
-        return Solution(SolveStatus.FEASIBLE, None, tuple(self._cities), tuple(legs))
+            cities.append(stop)
+        expression = work.left_of_budget(self.query.budget, [*costs, *self._costs_of_meals(cities)])
+        if self.turns.can("calculator"):
+            self.ask("calculator", expression=expression)
+        else:
+            self.note(f"{expression}:")
+        left_usd = work.to_the_cent(evaluate(expression))
+        self.note(f"{work.left_words(left_usd)}.")
+        if left_usd < 0:
+            return None
+        self._choose(work.PLAN, work.plan_words(stops, self.notes.full_days(cities), back))
+        return Solution(SolveStatus.FEASIBLE, None, tuple(cities), tuple(legs))
 
-    def _stop(self, path: Sequence[str], day: int, nights: int, wanted: bool) -> CityChoice | None:
+    def _trip_stop(self, leg: Leg, city: str, nights: int) -> work.TripStop:
+        stay, way = self._stay(city, nights), self._taken(leg, leg.origin, city)
+        costs = self._cost(leg), work.nights_cost(nights, stay.price_usd)
+        words = self.notes.stay_in(city, nights, stay)
+        return work.TripStop(self.letters[city], city, way, words, nights, *costs)
+
+    def _stop(
+        self,
+        path: Sequence[str],
+        day: int,
+        nights: int,
+        wanted: bool,
+        before: Sequence[CityChoice] = (),
+    ) -> CityChoice | None:
         """The last of the path, from the day with this index on, with its cheapest meals, among
-        them every cuisine if they are `wanted`; None where there are too few."""
+        them every cuisine if they are `wanted`; None where there are too few. The cost is told of
+        all meals, with those of the stops `before`: a sum is asked of a list that was said."""
         here, city = path[-2:]
         count = len(MEALS) * (nights - 1)
         if count:
@@ -582,7 +565,7 @@ class _Search:
         meals = self._meals(city, count, wanted)
         if meals is None:
             in_vain = self.notes.in_vain(city, count) if wanted else ""
-            self.note(in_vain or work.choice(work.EAT, work.NONE))
+            self.note(f"{in_vain}{work.choice(work.EAT, work.NONE)}")
             return None
         sights = self.problem.sights(city)[: nights - 1]
         row = self._stay(city, nights)
@@ -592,8 +575,7 @@ class _Search:
         stop = self.notes.as_found(stop) if is_walked else stop
         if meals:
             self.note(self.notes.on_meals(stop, is_walked))
-            so_far = () if wanted else self._cities  # a sum is asked of a list that was said
-            self._choose(work.COST, "+".join(self._costs_of_meals((*so_far, stop))))
+            self._choose(work.COST, "+".join(self._costs_of_meals((*before, stop))))
             self.ask("search_attractions", self.world.attractions(city), city=city)
             self._choose(work.SEE, work.sights_words(self.letters[city], sights, nights))
         return stop if len(sights) == nights - 1 else None
@@ -609,22 +591,6 @@ class _Search:
     def _costs_of_meals(self, stops: Iterable[CityChoice]) -> list[str]:
         prices = ([row.average_cost_usd for row in stop.meals] for stop in stops if stop.meals)
         return [work.meals_cost(self.query.party_size, of_one) for of_one in prices]
-
-    def _keeps_budget(self, trip: Solution) -> bool:
-        """What a trip leaves is asked and noted; and the trip, day by day, if that is enough."""
-        stops = self._stops(tuple((stop.city, stop.nights) for stop in trip.cities), trip.legs)
-        costs = *self._travelled(stops, trip.legs[-1]), *self._costs_of_meals(trip.cities)
-        expression = work.left_of_budget(self.query.budget, costs)
-        if self.turns.can("calculator"):
-            self.ask("calculator", expression=expression)
-        else:
-            self.note(f"{expression}:")
-        left_usd = work.to_the_cent(evaluate(expression))
-        self.note(f"{work.left_words(left_usd)}.")
-        if left_usd >= 0:
-            days = self.notes.full_days(trip.cities)
-            self._choose(work.PLAN, work.plan_words(stops, days, self._back(trip.legs)))
-        return left_usd >= 0
 
     # ---- what is asked and noted
 

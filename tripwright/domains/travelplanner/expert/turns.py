@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from tripwright.agent.dialect import Dialect
 from tripwright.agent.turn import write_call
 from tripwright.domains.travelplanner.plan.itinerary import render_itinerary
 from tripwright.domains.travelplanner.plan.parse import parse_days
@@ -69,10 +70,10 @@ STYLES = {style.name: style for style in (DIRECT, SPENDER, COMPARING, CAREFUL, B
 class Turns:
     """`note` is what the next turn says before its call: it is said once."""
 
-    def __init__(self, face: Face, plan_format: str, page_rows: int | None):
+    def __init__(self, dialect: Dialect):
         self.texts: list[str] = []
         self.note = ""
-        self._face, self._plan_format, self._page_rows = face, plan_format, page_rows
+        self._dialect, self._face = dialect, dialect.face
 
     def call(
         self, tool: str, rows: Sequence[Any] = (), names: Sequence[str] = (), **arguments: Any
@@ -92,22 +93,23 @@ class Turns:
     def answer(self, query: Query, days: list[dict[str, Any]], world: World) -> None:
         for day in days:
             only_what_the_face_shows(day, self._face)
-        self._say(answer_text(query, days, self._plan_format, city_lookup(world)))
+        self._say(answer_text(query, days, self._dialect.plan_format, city_lookup(world)))
 
     def _say(self, text: str) -> None:
         # STAR, Appendix E (row S1): a thought opens every turn
-        if self._plan_format == "itinerary":
+        if self._dialect.plan_format == "itinerary":
             self.note = f"<think>{self.note.strip() or 'Next.'}</think>\n"
         self.texts.append(self.note + text)
         self.note = ""
 
     def _pages(self, rows: list[Any], wanted_names: Sequence[str]) -> int:
-        if self._page_rows is None or not rows:
+        page_rows = self._dialect.page_rows
+        if page_rows is None or not rows:
             return 1
         names = [
             row.number if isinstance(row, Flight) else row.name for row in self._face.in_order(rows)
         ]
-        return 1 + max((names.index(name) for name in wanted_names), default=0) // self._page_rows
+        return 1 + max((names.index(name) for name in wanted_names), default=0) // page_rows
 
 
 def answer_text(
