@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 from tripwright.domains.deeptravel.sandbox.provider import Terms
 from tripwright.domains.deeptravel.sandbox.sandbox import checked_day
 from tripwright.domains.deeptravel.tools.answers import (
+    RECORDS,
     FlightOffer,
     HotelOffer,
     Money,
@@ -37,10 +38,10 @@ from tripwright.domains.deeptravel.tools.answers import (
     WebPage,
 )
 from tripwright.errors import counted
+from tripwright.tools.answer import quoted
 from tripwright.tools.http import ProviderFault
 from tripwright.world.geography import Position, clock_of, saving_minutes
 from tripwright.world.records import (
-    LONGEST_NAME,
     Flight,
     duration_minutes,
     nearest_name,
@@ -101,17 +102,18 @@ class CityMap:
             spots.setdefault(spot.place.name, spot)
         return spots
 
+    @cached_property
+    def _degree_east_km(self) -> float:
+        latitude = self.middle.latitude if self.middle is not None else 0.0
+        return KM_PER_DEGREE * math.cos(math.radians(latitude))
+
     def _all(self) -> Iterator[Spot]:
         for sight in self.world.attractions(self.city):
             at = _position(sight.latitude, sight.longitude)
             if at is None or self.middle is None:
                 yield self._drawn(sight.name, SIGHT, REACH_KM[RESTAURANT], sight.address)
                 continue
-            east = (
-                (at.longitude - self.middle.longitude)
-                * KM_PER_DEGREE
-                * math.cos(math.radians(self.middle.latitude))
-            )
+            east = (at.longitude - self.middle.longitude) * self._degree_east_km
             north = (at.latitude - self.middle.latitude) * KM_PER_DEGREE
             place = PointOfInterest(sight.name, self.city, sight.address, SIGHT, *at)
             yield Spot(place, east, north)
@@ -139,11 +141,7 @@ class CityMap:
         latitude = longitude = None
         if self.middle is not None:
             latitude = round(self.middle.latitude + north / KM_PER_DEGREE, 5)
-            longitude = round(
-                self.middle.longitude
-                + east / (KM_PER_DEGREE * math.cos(math.radians(self.middle.latitude))),
-                5,
-            )
+            longitude = round(self.middle.longitude + east / self._degree_east_km, 5)
         place = PointOfInterest(name, self.city, address, category, latitude, longitude)
         return Spot(place, east, north, words)
 
@@ -153,10 +151,7 @@ class CityMap:
 
     @cached_property
     def _folded(self) -> dict[str, Spot]:
-        folded: dict[str, Spot] = {}
-        for name, spot in self.spots.items():
-            folded.setdefault(name.casefold(), spot)
-        return folded
+        return {name.casefold(): spot for name, spot in reversed(self.spots.items())}
 
     def ways(self, origin: Spot, destination: Spot) -> tuple[RouteLeg, ...]:
         """The fastest first; the same there and back."""
@@ -412,6 +407,7 @@ class WorldProvider:
 
     name = "world"
     terms = Terms()
+    tools = frozenset(RECORDS)  # a method each
 
     def __init__(self, world: World, day: str | None = None):
         self.world = world
@@ -422,40 +418,26 @@ class WorldProvider:
         self._source = Provenance(self.name, self.version, f"{self.day}T00:00:00Z")
         self._ways = Ways(world)
         self._known_map = lru_cache(MOST_MAPS)(partial(CityMap, world))
-        self._answers: dict[str, Callable[..., ProviderAnswer]] = {
-            "flight_search": self._flights,
-            "train_search": self._trains,
-            "route_planning": self._routes,
-            "hotel_search": self._hotels,
-            "poi_search": self._places,
-            "web_search": self._pages,
-        }
 
     @property
     def version(self) -> str:
         return f"{VERSION}-{self.world.content_hash}"
 
-    @property
-    def tools(self) -> frozenset[str]:
-        return frozenset(self._answers)
-
     def ask(self, tool: str, arguments: Mapping[str, Any]) -> ProviderAnswer:
         """Raises ProviderFault for a tool that is not among the six, and nothing else."""
-        if tool not in self._answers:
+        if tool not in self.tools:
             raise ProviderFault(
-                "bad_response", f"A closed world answers {', '.join(self._answers)}, not '{tool}'."
+                "bad_response", f"A closed world answers {', '.join(RECORDS)}, not '{tool}'."
             )
+        answer: Callable[..., ProviderAnswer] = getattr(self, tool)
         try:
             _check_days(arguments)
-            return self._answers[tool](**arguments)
+            return answer(**arguments)
         except WrongCall as wrong:
             return ProviderAnswer((), self._source, str(wrong), refused=True)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"world": self.world, "day": self.day}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(**state)  # type: ignore[misc]
+    def __reduce__(self) -> tuple[type[WorldProvider], tuple[World, str]]:
+        return WorldProvider, (self.world, self.day)
 
     def _found(self, records: list[Any], note: str = "") -> ProviderAnswer:
         return ProviderAnswer(tuple(records), self._source, note)
@@ -464,7 +446,7 @@ class WorldProvider:
         if city not in self.world.cities:
             near = nearest_name(city, tuple(self.world.cities))
             raise WrongCall(
-                f"Unknown city {_quoted(city)}.{f' Did you mean {near!r}?' if near else ''}"
+                f"Unknown city {quoted(city)}.{f' Did you mean {near!r}?' if near else ''}"
             )
         return self._known_map(city)
 
@@ -473,10 +455,10 @@ class WorldProvider:
         if spot is None:
             near = nearest_name(name, tuple(place.spots))
             hint = f" Did you mean {near!r}?" if near else " poi_search finds the places of a city."
-            raise WrongCall(f"Unknown place {_quoted(name)} in {place.city}.{hint}")
+            raise WrongCall(f"Unknown place {quoted(name)} in {place.city}.{hint}")
         return spot
 
-    def _flights(
+    def flight_search(
         self,
         depart_city_name: str,
         arrival_city_name: str,
@@ -504,7 +486,7 @@ class WorldProvider:
             return self._found([], f"No flights {way}.")
         return self._found([*offers, *ways])
 
-    def _trains(
+    def train_search(
         self, depart_city_name: str, arrival_city_name: str, depart_date: str, is_transfer: int = 0
     ) -> ProviderAnswer:
         origin, destination = self._map(depart_city_name), self._map(arrival_city_name)
@@ -513,13 +495,15 @@ class WorldProvider:
         note = f"No {way}, with a change or without." if is_transfer else f"No direct {way}."
         return self._found(offers, "" if offers else note)
 
-    def _routes(self, origin_name: str, destination_name: str, city_name: str) -> ProviderAnswer:
+    def route_planning(
+        self, origin_name: str, destination_name: str, city_name: str
+    ) -> ProviderAnswer:
         place = self._map(city_name)
         return self._found(
             list(place.ways(self._spot(place, origin_name), self._spot(place, destination_name)))
         )
 
-    def _hotels(
+    def hotel_search(
         self, city_name: str, checkin_date: str, checkout_date: str, hotel_name: str = ""
     ) -> ProviderAnswer:
         place = self._map(city_name)
@@ -531,7 +515,7 @@ class WorldProvider:
         everywhere = self.world.accommodations(city_name)
         stays = [stay for stay in everywhere if needle in stay.name.casefold()]
         if not stays:
-            name = f" called {_quoted(hotel_name)}" if needle else ""
+            name = f" called {quoted(hotel_name)}" if needle else ""
             near = nearest_name(hotel_name, tuple(s.name for s in everywhere)) if needle else None
             hint = f" Did you mean {near!r}?" if near else ""
             return self._found([], f"No hotels{name} in {city_name}.{hint}")
@@ -563,13 +547,13 @@ class WorldProvider:
             )
         return self._found(offers)
 
-    def _places(self, query: str, city_name: str) -> ProviderAnswer:
+    def poi_search(self, query: str, city_name: str) -> ProviderAnswer:
         place = self._map(city_name)
         places = _matching(place, query)
-        note = "" if places else f"Nothing in {place.city} is found for {_quoted(query)}."
+        note = "" if places else f"Nothing in {place.city} is found for {quoted(query)}."
         return self._found(list(places), note)
 
-    def _pages(self, query: str) -> ProviderAnswer:
+    def web_search(self, query: str) -> ProviderAnswer:
         """About the cities that the query names, those pages first that it asks for; about two
         cities, the way between them before all."""
         cities, words = _named(self.world, query), re.findall(r"[a-z]+", query.casefold())
@@ -579,7 +563,7 @@ class WorldProvider:
             for topic, page in _about(self.world, self._map(city)):
                 pages.append((bool(topics) and topic not in topics, page))
         found = [page for _, page in sorted(pages, key=lambda entry: entry[0])][:MOST_PAGES]
-        note = f"No page is found for {_quoted(query)}. A search names a city."
+        note = f"No page is found for {quoted(query)}. A search names a city."
         return self._found(found, "" if found else note)
 
 
@@ -628,11 +612,7 @@ def _check_days(arguments: Mapping[str, Any]) -> None:
             except ValueError:
                 in_calendar = False
             if not in_calendar:
-                raise WrongCall(f"{name} {_quoted(value)} is no day that this world knows.")
-
-
-def _quoted(text: str) -> str:
-    return f"'{text if len(text) <= LONGEST_NAME else text[:LONGEST_NAME] + '…'}'"
+                raise WrongCall(f"{name} {quoted(value)} is no day that this world knows.")
 
 
 # ---- web pages about a world, made from its facts, so that `web_search` has something true to find
