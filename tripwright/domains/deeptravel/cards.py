@@ -12,7 +12,7 @@ fields.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -46,25 +46,21 @@ class Reference(_Fields):
     row: Count
 
 
-class Fare(_Fields):
-    amount: Number
-    currency: Currency | None = None  # where the row shows one
-    per: Literal["person", "party"]
-
-
-class RoomPrice(_Fields):
-    """ "room": one room for all nights; "party": all rooms for all nights."""
-
-    amount: Number
-    currency: Currency | None = None
-    per: Literal["room", "room_and_night", "party"]
-
-
 class Total(_Fields):
     """What the first recommendations cost the whole party."""
 
     amount: Number
-    currency: Currency | None = None
+    currency: Currency | None = None  # where the rows show one
+
+
+class Fare(Total):
+    per: Literal["person", "party"]
+
+
+class RoomPrice(Total):
+    """ "room": one room for all nights; "party": all rooms for all nights."""
+
+    per: Literal["room", "room_and_night", "party"]
 
 
 class Best(_Fields):
@@ -256,14 +252,25 @@ UNITS = {
     "room": "for one room and all nights",
     "room_and_night": "per room and night",
 }
-TERMS = {
-    "cheapest": "the cheapest",
-    "cheapest_that_fits": "the cheapest that fits what was asked",
-    "fastest": "the fastest",
-    "best_rated": "the best rated",
-    "first_departure": "the first to leave",
-    "last_departure": "the last to leave",
-    "first_arrival": "the first to arrive",
+REASONS = {  # term → why a row is recommended
+    "cheapest": "the cheapest of call {call}",
+    "cheapest_that_fits": "the cheapest that fits what was asked of call {call}",
+    "fastest": "the fastest of call {call}",
+    "best_rated": "the best rated of call {call}",
+    "first_departure": "the first to leave of call {call}",
+    "last_departure": "the last to leave of call {call}",
+    "first_arrival": "the first to arrive of call {call}",
+    "arrives_by": "arrives {time}, by {limit}",
+    "departs_after": "departs {time}, not before {limit}",
+    "within_nightly_budget": "{amount} a night, at most {limit}",
+    "as_named": "{name}, as asked for",
+    "near": "{distance_km} km from {place}",
+}
+RISKS = {  # term → what may go wrong, or is not as it was asked for
+    "alternative": "If the first for the {part} is sold out: {name} [call {call}, row {row}]",
+    "not_met": "Not met: {wish}",
+    "not_found": "Nothing was found for the {part}",
+    "last_departure": "Nothing leaves later for the {part}",
 }
 
 
@@ -277,19 +284,15 @@ def page_of(answer: str) -> str:
 
 def write_page(cards: Cards) -> str:
     """Blanks inside names become single spaces: a name has no lines."""
-    parts: tuple[tuple[str, list[str], list[Any]], ...] = (
-        ("Outbound recommendations", [f"({ride.date})" for ride in cards.outbound], cards.outbound),
-        (
-            "Stay recommendations",
-            [f"({stay.checkin} to {stay.checkout})" for stay in cards.stay],
-            cards.stay,
-        ),
-        ("Return recommendations", [f"({ride.date})" for ride in cards.back], cards.back),
-        ("Visits", [], cards.visits),
+    parts: tuple[tuple[str, Sequence[RideCard | StayCard | VisitCard]], ...] = (
+        ("Outbound recommendations ({0.date})", cards.outbound),
+        ("Stay recommendations ({0.checkin} to {0.checkout})", cards.stay),
+        ("Return recommendations ({0.date})", cards.back),
+        ("Visits", cards.visits),
     )
     blocks = [
-        "\n".join([" ".join([f"### {title}", *days[:1]]), *map(_section, found)])
-        for title, days, found in parts
+        "\n".join([f"### {title.format(found[0])}", *map(_section, found)])
+        for title, found in parts
         if found
     ]
     if cards.total is not None:
@@ -297,7 +300,7 @@ def write_page(cards: Cards) -> str:
         party = counted(cards.party, "traveller")
         blocks.append(f"**Total** of the first recommendations, for {party}: {money}")
     if cards.risks:
-        lines = "\n".join(f"- {_line(risk_words(risk))}" for risk in cards.risks)
+        lines = "\n".join(f"- {_line(words_of(risk, RISKS))}" for risk in cards.risks)
         blocks.append(f"### Risks and alternatives\n{lines}")
     return "\n\n".join(blocks)
 
@@ -321,26 +324,22 @@ def _ride(card: RideCard) -> Iterator[tuple[str, str]]:
     arrives = f"arrives {end or ''} {card.arrives}{later}{took}"
     yield "Recommendation", f"{card.date}, departs {begin or ''} {card.departs}, {arrives}"
     yield "Price", _price(card.price)
-    yield "Why", "; ".join(map(reason_words, card.reasons))
-    yield "Evidence", evidence(card.call, card.row)
+    yield "Why", why_words(card)
+    yield "Evidence", _evidence(card)
 
 
 def _stay(card: StayCard) -> Iterator[tuple[str, str]]:
     yield "Recommendation", "; ".join(filter(None, (card.address, card.room)))
     yield "Rooms", counted(card.rooms, "room")
     yield "Price", _price(card.price)
-    yield "Why", "; ".join(map(reason_words, card.reasons))
-    cards = [(card.call, card.row)]
-    cards += [(each.call, each.row) for each in card.reasons if isinstance(each, Near)]
-    yield "Evidence", ", ".join(evidence(*each) for each in cards)
+    yield "Why", why_words(card)
+    yield "Evidence", _evidence(card, *(each for each in card.reasons if isinstance(each, Near)))
 
 
 def _visit(card: VisitCard) -> Iterator[tuple[str, str]]:
-    way = card.way
     yield "Recommendation", card.address or ""
-    yield "Way there", way_words(way)
-    cards = [] if card.found is None else [(card.found.call, card.found.row)]
-    yield "Evidence", ", ".join(evidence(*each) for each in (*cards, (way.call, way.row)))
+    yield "Way there", way_words(card.way)
+    yield "Evidence", _evidence(*([card.found] if card.found else []), card.way)
 
 
 def _price(price: Fare | RoomPrice | None) -> str:
@@ -349,44 +348,24 @@ def _price(price: Fare | RoomPrice | None) -> str:
     return f"{amount(price.amount)} {price.currency or ''} {UNITS[price.per]}"
 
 
+def why_words(card: RideCard | StayCard) -> str:
+    return "; ".join(words_of(reason, REASONS) for reason in card.reasons)
+
+
 def way_words(way: Way) -> str:
     far = f", {amount(way.distance_km)} km" if way.distance_km is not None else ""
     begin = f" from {way.origin}" if way.origin else ""
     return f"{amount(way.minutes)} min {way.mode}{far}{begin}"
 
 
-def reason_words(reason: Any) -> str:
-    """Why a row is recommended."""
-    match reason:
-        case Best(term=term, call=call):
-            return f"{TERMS[term]} of call {call}"
-        case InTime(term="arrives_by", time=time, limit=limit):
-            return f"arrives {time}, by {limit}"
-        case InTime(time=time, limit=limit):
-            return f"departs {time}, not before {limit}"
-        case WithinNightly(amount=price, limit=limit):
-            return f"{amount(price)} a night, at most {amount(limit)}"
-        case AsNamed(name=name):
-            return f"{name}, as asked for"
-        case Near(place=place, distance_km=km):
-            return f"{amount(km)} km from {place}"
-    raise ValueError(f"no words for {reason}")
+def words_of(said: Any, terms: Mapping[str, str]) -> str:
+    """A reason or a risk in words."""
+    values = {name: amount(each) if isinstance(each, float) else each for name, each in said}
+    return terms[said.term].format(**{**values, "wish": LABELS.get(values.get("wish", ""), "")})
 
 
-def risk_words(risk: Any) -> str:
-    """What may go wrong, or is not as it was asked for."""
-    match risk:
-        case Alternative(part=part, name=name, call=call, row=row):
-            return f"If the first for the {part} is sold out: {name} {evidence(call, row)}"
-        case NotMet(wish=wish):
-            return f"Not met: {LABELS[wish]}"
-    if risk.term == "not_found":
-        return f"Nothing was found for the {risk.part}"
-    return f"Nothing leaves later for the {risk.part}"
-
-
-def evidence(call: int, row: int) -> str:
-    return f"[call {call}, row {row}]"
+def _evidence(*rows: Any) -> str:
+    return ", ".join(f"[call {row.call}, row {row.row}]" for row in rows)
 
 
 def _line(text: str) -> str:

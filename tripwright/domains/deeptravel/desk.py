@@ -18,6 +18,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from tripwright.domains.deeptravel.cards import (
+    RISKS,
     Cards,
     Fare,
     NotCards,
@@ -28,9 +29,9 @@ from tripwright.domains.deeptravel.cards import (
     amount,
     duration,
     read_cards,
-    reason_words,
-    risk_words,
     way_words,
+    why_words,
+    words_of,
 )
 from tripwright.domains.deeptravel.expert.thoughts import people_words, wish_words
 from tripwright.domains.deeptravel.place import LiveSource
@@ -436,7 +437,7 @@ def view(record: Mapping[str, Any], place: Place) -> TripView:
         budget=request.total_budget,
         route=tuple(_stop(world, city) for city in stops),
         means=tuple(rides[0].kind if rides else "way" for rides in ways),
-        notes=tuple(f"{risk_words(risk)}." for risk in cards.risks),
+        notes=tuple(f"{words_of(risk, RISKS)}." for risk in cards.risks),
     )
 
 
@@ -490,7 +491,7 @@ def _items(card: Card, party: int, second: bool, remarks: tuple[str, ...]) -> It
         yield Item("attraction", "Sight", card.name, evidence=at, facts=facts, remarks=remarks)
         yield Item(way.mode, "Way there", way_words(way), evidence=(way.call, way.row))
         return
-    why = "; ".join(map(reason_words, card.reasons))
+    why = why_words(card)
     starts = ends = None
     if isinstance(card, RideCard):
         begin, end = card.depart_place or card.depart_city, card.arrive_place or card.arrive_city
