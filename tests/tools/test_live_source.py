@@ -98,7 +98,7 @@ def test_a_services_file_says_which_tools_a_replay_shows(world, tmp_path, monkey
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (PlaceOptions(), "or a recorded day to --replay; found none of them"),
+        (PlaceOptions(), "found none"),
         (PlaceOptions(Path("w"), Path("s.toml")), "found both"),
         (PlaceOptions(Path("w"), replay=True), "give --store as well"),
         (PlaceOptions(Path("w"), snapshot=DAY), "give --store as well"),

@@ -47,24 +47,20 @@ class LiveSource:
     def figures(self) -> dict[str, int]:
         """How far the sandbox has helped since this process began (row D2); nothing where there is
         none."""
-        if self.sandbox is None:
-            return {}
-        total = self.sandbox.counts.as_dict()["total"]
-        return {
-            f"sandbox_{name}": total[name] for name in ("asked", "hits", "missed", "live_calls")
-        }
+        total = self.sandbox.counts.as_dict()["total"] if self.sandbox else {}
+        names = ("asked", "hits", "missed", "live_calls")
+        return {f"sandbox_{name}": total[name] for name in names if name in total}
 
 
 @contextmanager
 def live_source(options: PlaceOptions) -> Iterator[LiveSource]:
     """Raises UserError for options that do not go together, and for what load_services and the
     sandbox refuse."""
-    if options.world is not None and options.services is not None:
-        raise UserError("Live tools need --world DIR or --services FILE, one of them; found both.")
-    if options.world is None and options.services is None and not options.replay:
+    given = [each for each in (options.world, options.services) if each is not None]
+    if len(given) == 2 or not (given or options.replay):
         raise UserError(
             "Live tools need --world DIR or --services FILE, or a recorded day to --replay; found"
-            " none of them."
+            f" {'both' if given else 'none'} of the first two."
         )
     if options.store is None and (options.replay or options.snapshot is not None):
         raise UserError("--replay and --snapshot are of recorded answers: give --store as well.")
