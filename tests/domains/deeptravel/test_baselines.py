@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 
 from tripwright.domains import dialect_named
-from tripwright.domains.deeptravel.baselines import HABIT_OF, errand_rows
+from tripwright.domains.deeptravel.baselines import HABIT_OF, errand_rows, left_to
 from tripwright.domains.deeptravel.cards import Cards, read_cards
 from tripwright.domains.deeptravel.expert import ErrandExpert
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests.intents import TripSurvey
-from tripwright.domains.deeptravel.requests.make import RequestScope, left_to, make_requests
+from tripwright.domains.deeptravel.requests.make import RequestScope, make_requests
 from tripwright.domains.deeptravel.task import Errand, format_problem
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.episode import Episode, close_session, open_session

@@ -1,32 +1,111 @@
-"""Policies with a habit in place of a mind, such as taking the cheapest row of every tool answer.
-They measure how much of a pass rate the requests give away.
+"""Habits in place of a mind, such as taking the cheapest row of every tool answer. They measure
+how much of a pass rate the requests give away.
 
-They ask for what the trip needs, decide nothing, and answer in their dialect's format; no wish is
-looked at, so what they fail on is what a request asks to be decided.
+As a policy a habit asks for what the trip needs, decides nothing, and answers in its dialect's
+format; no wish is looked at, so what it fails on is what a request asks to be decided. A request
+that a habit meets teaches and measures no choosing: those who make requests look at the rows
+themselves (`left_to`), so that thousands of drafts can be tried in seconds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from itertools import product
+from typing import Any, TypeVar
 
 from tripwright.domains.deeptravel.expert.choice import Choice, Findings, SeenRow
 from tripwright.domains.deeptravel.expert.play import Play, play_errand
 from tripwright.domains.deeptravel.expert.thoughts import Thoughts
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests import intents
-from tripwright.domains.deeptravel.requests.make import IN_TIME, OF_STAYS, OF_WAYS, Value
-from tripwright.domains.deeptravel.tools.answers import FlightOffer, TrainOffer
+from tripwright.domains.deeptravel.requests.intents import AnswerRow, Offer, TripSurvey, price_of
+from tripwright.domains.deeptravel.tools.answers import FlightOffer, HotelOffer, TrainOffer
 from tripwright.episode import Session
 from tripwright.policies.base import ScriptedPolicy
+from tripwright.world.fill import minutes_of_clock
 
-HABIT_OF = {  # policy → its habits of `requests/make.py`, for ways and for stays
+Value = Callable[[Any], float]  # of a row: the one with the least is taken, of equal ones the first
+
+
+def minutes_of(moment: str) -> int:
+    """After midnight, of "2026-06-26T06:54"."""
+    return minutes_of_clock(moment[11:16])
+
+
+# the cheapest of those that keep to the times: half a mind
+IN_TIME = "cheapest in time"
+OF_WAYS: Mapping[str, Value] = {
+    "first": lambda offer: 0.0,
+    "cheapest": price_of,
+    "dearest": lambda offer: -price_of(offer),
+    "fastest": lambda offer: offer.minutes,
+    "earliest": lambda offer: minutes_of(offer.departs_at),
+    "latest": lambda offer: -minutes_of(offer.departs_at),
+    IN_TIME: price_of,
+}
+OF_STAYS: Mapping[str, Value] = {
+    "first": lambda hotel: 0.0,
+    "cheapest": price_of,
+    "dearest": lambda hotel: -price_of(hotel),
+    "best rated": lambda hotel: -(hotel.rating or 0.0),
+}
+HABIT_OF = {  # policy → its habits for ways and for stays
     "errand-first-row": ("first", "first"),
     "errand-cheapest": ("cheapest", "cheapest"),
     "errand-in-time": (IN_TIME, "cheapest"),
     "errand-fastest": ("fastest", "best rated"),
 }
+
+
+Row = TypeVar("Row", AnswerRow, SeenRow)
+
+
+def way_taken(habit: str, request: TravelRequest, rows: Sequence[Row], back: bool) -> Row | None:
+    if habit == IN_TIME:
+        heard = request.model_copy(update={"transport": None})
+        rows = [row for row in rows if not intents.unmet_way(heard, row.record, back)] or rows
+    return min(rows, key=lambda row: OF_WAYS[habit](row.record), default=None)
+
+
+# ---- on the rows
+
+
+def left_to(request: TravelRequest, survey: TripSurvey) -> frozenset[tuple[str, str]]:
+    """The habits, one for ways and one for stays, whose rows would meet the request."""
+    journeys = {name: ways for name in OF_WAYS if (ways := _journey(name, request, survey))}
+    stays: dict[str, HotelOffer | None] = dict.fromkeys(OF_STAYS)
+    if journeys and intents.nights_of(request):
+        # who arrives later has no bed for the first night
+        journeys = {
+            name: ways for name, ways in journeys.items() if not intents.days_later(ways[0])
+        }
+        hotels = [row.record for row in survey.stays(request)]
+        taken = {name: min(hotels, key=value) for name, value in OF_STAYS.items() if hotels}
+        stays = {
+            name: hotel
+            for name, hotel in taken.items()
+            if intents.holds(hotel, request) and not survey.unmet_stay(request, hotel)
+        }
+    return frozenset(
+        (way, stay)
+        for (way, ways), (stay, hotel) in product(journeys.items(), stays.items())
+        if intents.is_within(request, intents.total_of(request, ways, hotel))
+    )
+
+
+def _journey(habit: str, request: TravelRequest, survey: TripSurvey) -> list[Offer] | None:
+    """There and, where it is asked for, back; None where that does not meet the request."""
+    journey: list[Offer] = []
+    for back in (False, True) if request.return_date is not None else (False,):
+        row = way_taken(habit, request, survey.every_way(request, back), back)
+        if row is None or intents.unmet_way(request, row.record, back):
+            return None
+        journey.append(row.record)
+    return journey if len(journey) == 1 or intents.follows(*journey) else None
+
+
+# ---- as a policy
 
 
 def errand_rows(name: str) -> ScriptedPolicy:
@@ -53,7 +132,8 @@ class _HabitualPlay(Play):
             findings.back = self._ride(back=True)
         if self.nights:
             stays = self._ask("hotel_search", **intents.stay_asked(request))
-            findings.stay = _least(stays, OF_STAYS[self.stays_by])
+            best = min(stays, key=lambda row: OF_STAYS[self.stays_by](row.record), default=None)
+            findings.stay = Choice((best,) if best else ())
         for place in request.visit:
             self._visit_from_here(place)
         self.answer()
@@ -64,12 +144,8 @@ class _HabitualPlay(Play):
         if not rows or self.ways_by != "first":
             rows += self._ask("train_search", **arguments)
         rides = [row for row in rows if isinstance(row.record, FlightOffer | TrainOffer)]
-        if self.ways_by == IN_TIME:
-            heard = self.request.model_copy(update={"transport": None})
-            rides = [
-                row for row in rides if not intents.unmet_way(heard, row.record, back)
-            ] or rides
-        return _least(rides, OF_WAYS.get(self.ways_by, intents.price_of))
+        best = way_taken(self.ways_by, self.request, rides, back)
+        return Choice((best,) if best else ())
 
     def _visit_from_here(self, place: str) -> None:
         """The place and the first way to it, from the hotel or from where the journey ends."""
@@ -83,7 +159,3 @@ class _HabitualPlay(Play):
         ends = {"origin_name": begin, "destination_name": place}
         if ways := self._ask("route_planning", **ends, city_name=city):
             findings.visits[place] = ways[0]
-
-
-def _least(rows: Sequence[SeenRow], value: Value) -> Choice:
-    return Choice(tuple(sorted(rows, key=lambda row: value(row.record))[:1]))

@@ -63,7 +63,6 @@ def made_by(provider: Any, world: World, count: int, **settings: Any) -> list[Pr
         TripSurvey(sandbox),
         places,
         count,
-        possible=possible_with(sandbox.tools),
         **settings,
     )[0]
 

@@ -20,7 +20,7 @@ from functools import partial
 from itertools import combinations
 from typing import Any, Literal, NamedTuple, get_args
 
-from tripwright.domains.deeptravel.request import TravelRequest, Wish
+from tripwright.domains.deeptravel.request import Transport, TravelRequest, Wish
 from tripwright.domains.deeptravel.tools.answers import (
     FlightOffer,
     HotelOffer,
@@ -130,8 +130,9 @@ def unmet_way(request: TravelRequest, offer: Offer, back: bool = False) -> list[
     after, by = OF_WAY_BACK if back else OF_WAY_THERE
     earliest, latest = limits_of(request, back)
     day = request.return_date if back else request.depart_date
-    mode = "flight" if isinstance(offer, FlightOffer) else "train"
-    unmet: list[Wish] = ["transport"] if request.transport not in (None, mode) else []
+    unmet: list[Wish] = []
+    if request.transport not in (None, means_of(offer)):
+        unmet.append("transport")
     if earliest and offer.departs_at < f"{day}T{earliest}":
         unmet.append(after)
     if latest and offer.arrives_at > f"{day}T{latest}":
@@ -283,6 +284,7 @@ class TripSurvey:
 
     def __init__(self, source: AnswerSource, transfers: int = 0, by_name: bool = False):
         self._source, self._transfers, self._by_name = source, transfers, by_name
+        self.tools = source.tools
         self._known: dict[tuple[object, ...], list[AnswerRow]] = {}
         self._faults = 0  # in a row
         self.asked = 0  # calls that were answered by the tools, not from memory
@@ -302,7 +304,7 @@ class TripSurvey:
         return self._known[key]
 
     def _records(self, tool: str, arguments: Mapping[str, Any]) -> tuple[Record, ...]:
-        if tool not in self._source.tools:
+        if tool not in self.tools:
             return ()
         try:
             records = answer_of(self._source, tool, arguments, tool).records
@@ -419,6 +421,10 @@ def _cheapest(
 def price_of(offer: Any) -> float:
     """For sorting: what costs nobody knows how much comes last."""
     return math.inf if offer.price is None else float(offer.price.amount)
+
+
+def means_of(offer: Offer) -> Transport:
+    return "flight" if isinstance(offer, FlightOffer) else "train"
 
 
 def arrival_of(offer: Offer) -> str:

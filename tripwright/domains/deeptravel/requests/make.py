@@ -17,12 +17,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date as Date
-from datetime import timedelta
-from functools import partial
-from itertools import product
 from typing import Any, Literal, NamedTuple, get_args
 
-from tripwright.domains.deeptravel.request import Level, TravelRequest, Wish
+from tripwright.domains.deeptravel.baselines import left_to, minutes_of
+from tripwright.domains.deeptravel.request import Level, Transport, TravelRequest, Wish
 from tripwright.domains.deeptravel.requests import intents
 from tripwright.domains.deeptravel.requests.intents import (
     AnswerRow,
@@ -33,15 +31,12 @@ from tripwright.domains.deeptravel.requests.intents import (
     Shape,
     TripSurvey,
     days_after,
-    price_of,
     prove,
 )
 from tripwright.domains.deeptravel.requests.words import UnreadableRequest, word_request
-from tripwright.domains.deeptravel.sandbox.sandbox import checked_day
-from tripwright.domains.deeptravel.tools.answers import FlightOffer, HotelOffer
+from tripwright.domains.deeptravel.tools.answers import HotelOffer
 from tripwright.domains.deeptravel.worlds.worlds import SIGHT
 from tripwright.errors import UserError
-from tripwright.world.fill import minutes_of_clock
 from tripwright.world.geography import clock
 
 Constraints = Literal["with", "without", "mixed"]
@@ -111,12 +106,11 @@ def make_requests(
     plain_share: float = 0.5,
     seed: int = 0,
     excluded: frozenset[tuple[object, ...]] = frozenset(),
-    possible: Callable[[Combination], bool] = lambda combination: True,
     report: Callable[[RequestTally], None] = lambda tally: None,
 ) -> tuple[list[ProvenRequest], RequestTally]:
     """`weights` are of easy, medium and hard; those of row D12 unless given. `plain_share`: of
-    "mixed" requests, those without wishes; one half, as row D12's test sets. `possible` says which
-    combinations the tools can answer at all. Equal arguments, and answers, give equal requests.
+    "mixed" requests, those without wishes; one half, as row D12's test sets. Equal arguments, and
+    answers, give equal requests.
 
     Of the requests with wishes a habit meets MOST_LEFT at the most. Where a world has too few rows
     for that, it is given up request by request; `RequestTally.left` says how many each meets.
@@ -124,7 +118,7 @@ def make_requests(
     Raises UserError where the world, or the cities and days, do not give so many.
     """
     quota = quotas(count, weights or PAPER_LEVELS[constraints])
-    order = _Order(constraints, seed, possible, plain_share, quota)
+    order = _Order(constraints, seed, survey.tools, plain_share, quota)
     most_left = max(1, int(MOST_LEFT * count))
     requests: list[ProvenRequest] = []
     tally, known = RequestTally(), set[object](excluded)  # trips and texts
@@ -135,7 +129,7 @@ def make_requests(
             if attempt % DRAWS_OF_ONE == 0:
                 combination = order.next(kind)
             try:
-                request, proof = draw(rng, places, survey, combination)
+                request, proof = _Draft(rng, places, survey, combination).proven()
                 if not quota[level := level_of(request, proof)]:
                     raise RejectedDraft(f"enough {level} ones")
                 habits = left_to(request, survey) if request.constrained else ()
@@ -180,11 +174,11 @@ class _Order:
         self,
         constraints: Constraints,
         seed: int,
-        possible: Callable[[Combination], bool],
+        tools: frozenset[str],
         plain_share: float,
         quota: Mapping[Level, int],
     ):
-        every = [each for each in intents.enumerate_combinations() if possible(each)]
+        every = possible_with(tools)
         wanted = {"with": (True,), "without": (False,), "mixed": (False, True)}[constraints]
         self._kinds = {
             kind: [each for each in every if bool(each.wishes) == kind] for kind in wanted
@@ -257,163 +251,150 @@ class RequestScope(NamedTuple):
     days: Sequence[str]
 
 
-def draw(
-    rng: random.Random, places: RequestScope, survey: TripSurvey, combination: Combination
-) -> ProvenRequest:
-    """A request with exactly these intents, without words, and its proof. Raises Rejected where the
-    dice fell badly."""
-    request = TravelRequest(**_skeleton(rng, places, combination))
-    wishes = set(combination.wishes)
-    there = survey.ways(request)
-    back = survey.ways(request, back=True) if request.return_date else []
-    fields: dict[str, Any] = {}
-    if "transport" in wishes:
-        fields["transport"] = _transport(rng, there, back, request)
-        there, back = (_by(rows, fields["transport"]) for rows in (there, back))
-    outbound = _any(rng, there, "no way there")
-    fields |= _clocks(rng, outbound, wishes, "depart_after", "arrive_by")
-    ways = [outbound]
-    if request.return_date:
-        ways.append(_any(rng, back, "no way back"))
-        fields |= _clocks(rng, ways[1], wishes, "return_after", "return_by")
-    stay = None
-    if combination.shape != "one_way":
-        stay = _stay(rng, survey, request, wishes, fields)
-    if "visit" in wishes:
-        fields["visit"] = _visits(rng, survey, request, fields.get("hotel_near"))
-    if "total_budget" in wishes:
-        total = intents.total_of(
-            request, [way.record for way in ways], stay.record if stay else None
-        )
-        if total is None or not total.amount:
-            raise RejectedDraft("a price is not known")
-        fields |= {"total_budget": _above(rng, total.amount, 10), "currency": total.currency}
-    request = TravelRequest(**{**request.record(), **fields})
-    proof = prove(request, survey)
-    if not isinstance(proof, Proof):
-        raise RejectedDraft(f"no proof: {proof}")
-    return ProvenRequest(request, proof)
+class _Draft:
+    """A request with exactly these intents, without words: rows are drawn, and the wishes are said
+    around them. Raises RejectedDraft where the dice fell badly."""
 
+    def __init__(
+        self,
+        rng: random.Random,
+        places: RequestScope,
+        survey: TripSurvey,
+        combination: Combination,
+    ):
+        self.rng, self.survey, self.shape = rng, survey, combination.shape
+        self.wishes = set(combination.wishes)
+        self.request = self._skeleton(places)
+        self.fields: dict[str, Any] = {}  # the wishes
 
-def _skeleton(rng: random.Random, places: RequestScope, combination: Combination) -> dict[str, Any]:
-    origin, destination = rng.sample(list(places.cities), 2)
-    nights = 0 if combination.shape == "one_way" else rng.choice(NIGHTS)
-    days = [day for day in places.days if days_after(day, nights) <= places.days[-1]]
-    if not days:
-        raise RejectedDraft("too few days")
-    depart = rng.choice(days)
-    dates = {"return_date": days_after(depart, nights)} if combination.shape == "round_trip" else {}
-    says_nights = combination.shape == "one_way_stay" or (dates and rng.random() < 0.4)
-    return {
-        "origin": origin,
-        "destination": destination,
-        "depart_date": depart,
-        **dates,
-        **({"nights": nights} if says_nights else {}),
-        "party_size": rng.choice(PARTIES),
-    }
+    def proven(self) -> ProvenRequest:
+        request, fields = self.request, self.fields
+        searches = [self.survey.ways(request)]
+        if request.return_date:
+            searches.append(self.survey.ways(request, back=True))
+        if "transport" in self.wishes:
+            searches = self._by_one_means(searches)
+        ways = [self._any(searches[0], "no way there").record]
+        self._say_times(ways[0], *intents.OF_WAY_THERE)
+        if request.return_date:
+            ways.append(self._any(searches[1], "no way back").record)
+            self._say_times(ways[1], *intents.OF_WAY_BACK)
+        stay = None if self.shape == "one_way" else self._stay()
+        if "visit" in self.wishes:
+            fields["visit"] = self._visits()
+        if "total_budget" in self.wishes:
+            total = intents.total_of(request, ways, stay)
+            if total is None or not total.amount:
+                raise RejectedDraft("a price is not known")
+            fields["total_budget"] = self._above(total.amount, 10)
+            fields["currency"] = total.currency
+        request = TravelRequest(**{**request.record(), **fields})
+        proof = prove(request, self.survey)
+        if not isinstance(proof, Proof):
+            raise RejectedDraft(f"no proof: {proof}")
+        return ProvenRequest(request, proof)
 
-
-def _transport(
-    rng: random.Random, there: list[AnswerRow], back: list[AnswerRow], request: TravelRequest
-) -> str:
-    needed = [there, back] if request.return_date else [there]
-    able = [mode for mode in ("flight", "train") if all(_by(rows, mode) for rows in needed)]
-    if not able:
-        raise RejectedDraft("no one means of transport both ways")
-    return rng.choice(able)
-
-
-def _by(rows: list[AnswerRow], mode: str) -> list[AnswerRow]:
-    return [row for row in rows if isinstance(row.record, FlightOffer) == (mode == "flight")]
-
-
-def _clocks(
-    rng: random.Random, way: AnswerRow, wishes: set[Wish], after: Wish, by: Wish
-) -> dict[str, str]:
-    clocks: dict[str, str] = {}
-    if after in wishes:
-        latest = _minutes(way.record.departs_at) - rng.choice(SLACK_MINUTES)
-        if latest < EARLIEST_WISH:
-            raise RejectedDraft("it leaves too early for a wish")
-        clocks[after] = clock(latest // 30 * 30)
-    if by in wishes:
-        earliest = -(-(_minutes(way.record.arrives_at) + rng.choice(SLACK_MINUTES)) // 30) * 30
-        if earliest > LAST_HALF_HOUR:
-            raise RejectedDraft("it arrives too late for a wish")
-        clocks[by] = clock(earliest)
-    return clocks
-
-
-def _stay(
-    rng: random.Random,
-    survey: TripSurvey,
-    request: TravelRequest,
-    wishes: set[Wish],
-    fields: dict[str, Any],
-) -> AnswerRow:
-    stays = survey.stays(request)
-    if not stays:
-        raise RejectedDraft("no stay")
-    stays = [row for row in stays if intents.holds(row.record, request)]
-    if "hotel_near" in wishes:
-        place = _any(
-            rng, survey.places(SIGHT, request.destination), "no place to be near"
-        ).record.name
-        fields["hotel_near"] = place
-        city = request.destination
-        ways = [(row, survey.shortest(row.record.name, place, city)) for row in stays]
-        stays = [row for row, way in ways if way and way.record.distance_km <= intents.NEAR_KM]
-    stay = _any(rng, stays, "no stay that fits")
-    if "nightly_budget" in wishes:
-        if stay.record.price is None:
-            raise RejectedDraft("a price is not known")
-        price = stay.record.price
-        fields |= {
-            "nightly_budget": _above(rng, price.amount / intents.nights_of(request), 5),
-            "currency": price.currency,
+    def _skeleton(self, places: RequestScope) -> TravelRequest:
+        origin, destination = self.rng.sample(list(places.cities), 2)
+        nights = 0 if self.shape == "one_way" else self.rng.choice(NIGHTS)
+        days = [day for day in places.days if days_after(day, nights) <= places.days[-1]]
+        if not days:
+            raise RejectedDraft("too few days")
+        depart = self.rng.choice(days)
+        back = days_after(depart, nights) if self.shape == "round_trip" else None
+        says_nights = self.shape == "one_way_stay" or (back and self.rng.random() < 0.4)
+        asked = {
+            "origin": origin,
+            "destination": destination,
+            "depart_date": depart,
+            "return_date": back,
+            "nights": nights if says_nights else None,
+            "party_size": self.rng.choice(PARTIES),
         }
-    if "hotel" in wishes:
-        fields["hotel"] = _chain(rng, stay.record, [row.record for row in stays])
-    return stay
+        return TravelRequest.model_validate(asked)
 
+    def _by_one_means(self, searches: list[list[AnswerRow]]) -> list[list[AnswerRow]]:
+        """What goes by a means of transport that all ways have, which becomes a wish."""
+        able: dict[str, list[list[AnswerRow]]] = {}
+        for means in get_args(Transport):
+            ways = [
+                [row for row in rows if intents.means_of(row.record) == means] for rows in searches
+            ]
+            if all(ways):
+                able[means] = ways
+        if not able:
+            raise RejectedDraft("no one means of transport both ways")
+        self.fields["transport"] = self.rng.choice(list(able))
+        return able[self.fields["transport"]]
 
-def _chain(rng: random.Random, stay: HotelOffer, others: Sequence[HotelOffer]) -> str:
-    """The first words that the hotel shares with another one, which is what a chain looks like;
-    else its own name."""
-    words = stay.name.split()
-    names = [other.name.split() for other in others if other.name != stay.name]
-    for count in range(len(words) - 1, 0, -1):
-        start = " ".join(words[:count])
-        if start[0].isupper() and any(name[:count] == words[:count] for name in names):
-            return start if rng.random() < 0.7 else stay.name
-    return stay.name
+    def _say_times(self, way: Offer, after: Wish, by: Wish) -> None:
+        if after in self.wishes:
+            latest = minutes_of(way.departs_at) - self.rng.choice(SLACK_MINUTES)
+            if latest < EARLIEST_WISH:
+                raise RejectedDraft("it leaves too early for a wish")
+            self.fields[after] = clock(latest // 30 * 30)
+        if by in self.wishes:
+            least = minutes_of(way.arrives_at) + self.rng.choice(SLACK_MINUTES)
+            earliest = -(-least // 30) * 30
+            if earliest > LAST_HALF_HOUR:
+                raise RejectedDraft("it arrives too late for a wish")
+            self.fields[by] = clock(earliest)
 
+    def _stay(self) -> HotelOffer:
+        request, survey = self.request, self.survey
+        stays = survey.stays(request)
+        if not stays:
+            raise RejectedDraft("no stay")
+        stays = [row for row in stays if intents.holds(row.record, request)]
+        if "hotel_near" in self.wishes:
+            city = request.destination
+            place = self._any(survey.places(SIGHT, city), "no place to be near").record.name
+            self.fields["hotel_near"] = place
+            ways = [(row, survey.shortest(row.record.name, place, city)) for row in stays]
+            stays = [row for row, way in ways if way and way.record.distance_km <= intents.NEAR_KM]
+        stay: HotelOffer = self._any(stays, "no stay that fits").record
+        if "nightly_budget" in self.wishes:
+            if stay.price is None:
+                raise RejectedDraft("a price is not known")
+            a_night = stay.price.amount / intents.nights_of(request)
+            self.fields["nightly_budget"] = self._above(a_night, 5)
+            self.fields["currency"] = stay.price.currency
+        if "hotel" in self.wishes:
+            self.fields["hotel"] = self._chain(stay.name, [row.record.name for row in stays])
+        return stay
 
-def _visits(
-    rng: random.Random, survey: TripSurvey, request: TravelRequest, near: str | None
-) -> tuple[str, ...]:
-    """One or two; beside a hotel that is to be near somewhere one, so that eight turns are enough
-    to look everything up."""
-    names = sorted({row.record.name for row in survey.places(SIGHT, request.destination)} - {near})
-    if not names:
-        raise RejectedDraft("no place to visit")
-    return tuple(rng.sample(names, min(len(names), 1 if near else rng.choice((1, 1, 2)))))
+    def _chain(self, name: str, names: Sequence[str]) -> str:
+        """The first words that the hotel shares with another one, which is what a chain looks like;
+        else its own name."""
+        words = name.split()
+        others = [other.split() for other in names if other != name]
+        for count in range(len(words) - 1, 0, -1):
+            start = " ".join(words[:count])
+            if start[0].isupper() and any(other[:count] == words[:count] for other in others):
+                return start if self.rng.random() < 0.7 else name
+        return name
 
+    def _visits(self) -> tuple[str, ...]:
+        """One or two; beside a hotel that is to be near somewhere one, so that eight turns are
+        enough to look everything up."""
+        near, rows = (
+            self.fields.get("hotel_near"),
+            self.survey.places(SIGHT, self.request.destination),
+        )
+        names = sorted({row.record.name for row in rows} - {near})
+        if not names:
+            raise RejectedDraft("no place to visit")
+        count = 1 if near else self.rng.choice((1, 1, 2))
+        return tuple(self.rng.sample(names, min(len(names), count)))
 
-def _any(rng: random.Random, rows: list[AnswerRow], problem: str) -> AnswerRow:
-    if not rows:
-        raise RejectedDraft(problem)
-    return rng.choice(rows)
+    def _any(self, rows: list[AnswerRow], problem: str) -> AnswerRow:
+        if not rows:
+            raise RejectedDraft(problem)
+        return self.rng.choice(rows)
 
-
-def _above(rng: random.Random, price: float, step: int) -> float:
-    """A round amount of money over a price."""
-    return float(math.ceil(price * rng.uniform(*SLACK_OF_BUDGET) / step) * step)
-
-
-def _minutes(moment: str) -> int:
-    return minutes_of_clock(moment[11:16])
+    def _above(self, price: float, step: int) -> float:
+        """A round amount of money over a price."""
+        return float(math.ceil(price * self.rng.uniform(*SLACK_OF_BUDGET) / step) * step)
 
 
 # ---- live services
@@ -423,20 +404,19 @@ STAYS, PLACES, ROUTES = "hotel_search", "poi_search", "route_planning"
 MOST_DAYS = 366  # of one range
 
 
-def possible_with(tools: frozenset[str]) -> Callable[[Combination], bool]:
-    """Whether these tools can answer a combination of intents. Raises UserError where they know no
+def possible_with(tools: frozenset[str]) -> list[Combination]:
+    """The combinations of intents that these tools can answer. Raises UserError where they know no
     way at all."""
     if not tools.intersection(WAYS):
         raise UserError(
             f"Requests need {' or '.join(WAYS)}, found {', '.join(sorted(tools)) or 'no tool'}."
         )
-    sights = {PLACES, ROUTES} <= tools
-
-    def possible(combination: Combination) -> bool:
-        stays = combination.shape == "one_way" or STAYS in tools
-        return stays and (sights or not {"hotel_near", "visit"}.intersection(combination.wishes))
-
-    return possible
+    unknown = set() if {PLACES, ROUTES} <= tools else {"hotel_near", "visit"}
+    return [
+        each
+        for each in intents.enumerate_combinations()
+        if (STAYS in tools or each.shape == "one_way") and unknown.isdisjoint(each.wishes)
+    ]
 
 
 def named_places(cities: str, days: str) -> RequestScope:
@@ -452,80 +432,15 @@ def named_places(cities: str, days: str) -> RequestScope:
 
 
 def _days(part: str) -> list[str]:
+    begin, dots, end = (text.strip() for text in part.partition(".."))
     try:
-        ends = [Date.fromisoformat(checked_day(day.strip())) for day in part.split("..")]
-        first, last = ends if len(ends) == 2 else ends * 2
-    except (UserError, ValueError):
-        first, last = Date.max, Date.min
-    count = (last - first).days + 1
+        first, last = map(Date.fromisoformat, (begin, end if dots else begin))
+        count = (last - first).days + 1
+    except ValueError:
+        count = 0
     if not 0 < count <= MOST_DAYS:
         raise UserError(
             f"--days: '{part.strip()}' is no day like 2026-06-26 and no range like"
             f" 2026-06-26..2026-06-30 of at most {MOST_DAYS} days."
         )
-    return [str(first + timedelta(days=number)) for number in range(count)]
-
-
-# ---- habits that meet a request which nobody has read: it teaches and measures choosing only where
-# they fail. They are looked at on the rows themselves, so that thousands of drafts can be tried in
-# seconds; `baselines.py` plays habits as episodes.
-
-Value = Callable[[Any], float]  # of a row: the one with the least is taken, of equal ones the first
-
-
-OF_WAYS: Mapping[str, Value] = {
-    "first": lambda offer: 0.0,
-    "cheapest": price_of,
-    "dearest": lambda offer: -price_of(offer),
-    "fastest": lambda offer: offer.minutes,
-    "earliest": lambda offer: _minutes(offer.departs_at),
-    "latest": lambda offer: -_minutes(offer.departs_at),
-}
-OF_STAYS: Mapping[str, Value] = {
-    "first": lambda hotel: 0.0,
-    "cheapest": price_of,
-    "dearest": lambda hotel: -price_of(hotel),
-    "best rated": lambda hotel: -(hotel.rating or 0.0),
-}
-# the cheapest of those that keep to the times: half a mind
-IN_TIME = "cheapest in time"
-
-
-def left_to(request: TravelRequest, survey: TripSurvey) -> frozenset[tuple[str, str]]:
-    """The habits, one for ways and one for stays, whose rows would meet the request."""
-    names = (*OF_WAYS, IN_TIME)
-    journeys = {name: ways for name in names if (ways := _journey(name, request, survey))}
-    stays: dict[str, HotelOffer | None] = dict.fromkeys(OF_STAYS)
-    if journeys and intents.nights_of(request):
-        # who arrives later has no bed for the first night
-        journeys = {
-            name: ways for name, ways in journeys.items() if not intents.days_later(ways[0])
-        }
-        hotels = [row.record for row in survey.stays(request)]
-        taken = {name: min(hotels, key=value) for name, value in OF_STAYS.items() if hotels}
-        stays = {
-            name: hotel
-            for name, hotel in taken.items()
-            if intents.holds(hotel, request) and not survey.unmet_stay(request, hotel)
-        }
-    return frozenset(
-        (way, stay)
-        for (way, ways), (stay, hotel) in product(journeys.items(), stays.items())
-        if intents.is_within(request, intents.total_of(request, ways, hotel))
-    )
-
-
-def _journey(name: str, request: TravelRequest, survey: TripSurvey) -> list[Offer] | None:
-    """What the habit takes there and, where it is asked for, back; None where that does not meet
-    the request."""
-    journey: list[Offer] = []
-    for back in (False, True) if request.return_date is not None else (False,):
-        offers: list[Offer] = [row.record for row in survey.every_way(request, back)]
-        unmet = partial(intents.unmet_way, request, back=back)
-        if name == IN_TIME:
-            offers = [offer for offer in offers if not set(unmet(offer)) - {"transport"}]
-        offer = min(offers, key=OF_WAYS.get(name, price_of), default=None)
-        if offer is None or unmet(offer):
-            return None
-        journey.append(offer)
-    return journey if len(journey) == 1 or intents.follows(*journey) else None
+    return [days_after(str(first), number) for number in range(count)]

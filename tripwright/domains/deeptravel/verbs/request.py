@@ -31,7 +31,6 @@ from tripwright.domains.deeptravel.requests.make import (
     RequestTally,
     make_requests,
     named_places,
-    possible_with,
 )
 from tripwright.domains.place import PlaceOptions
 from tripwright.errors import UserError
@@ -113,7 +112,6 @@ def make(  # long: most of it is help
             weights=weights,
             seed=settings.seed,
             excluded=excluded,
-            possible=possible_with(source.ask.tools),
             report=report,
         )
     line.end()
