@@ -9,7 +9,7 @@ import pytest
 
 from tests.conftest import fact_record, verdict_record
 from tests.files import write_lines
-from tripwright.evals.report import write_report
+from tripwright.evals.report import report_page
 from tripwright.transcript import Rows, Segment, StopReason, ToolCall, Transcript
 
 HOSTILE = (
@@ -80,7 +80,9 @@ def report(
             write_lines(evaluations / name / "transcripts.jsonl", [*trips, odd])
         write_lines(evaluations / "errands" / "transcripts.jsonl", [errand_line()])
         (evaluations / "after_rl" / "score.json").write_text('{"metrics": {}, "n": 41}')
-        return write_report(folder / "run", transcripts, folder / f"{transcripts}.html")
+        target = folder / f"{transcripts}.html"
+        report_page([folder / "run"], transcripts).write(target)
+        return target
 
     def go(anchor: str = "", transcripts: str | None = None, **size: Any) -> Any:
         folder, pages = written

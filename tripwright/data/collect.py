@@ -26,13 +26,14 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.turn import Answer, Call, opening_thoughts, read_turn
 from tripwright.data.files import SourceRun, StoredEpisode, one_domain, replacing
+from tripwright.domains.domain import Domain
 from tripwright.domains.place import ClosedWorld
 from tripwright.errors import UserError
 from tripwright.tools.answer import ToolError
@@ -124,8 +125,10 @@ def collect(
     domain knows one way to judge, there is none of this. Raises UserError where a world is missing,
     and for runs of two domains.
     """
-    judging = Judging(runs, worlds, rules)
-    dropped, taken = Counter[str](), Counter[str]()
+    domain = one_domain((run.folder, run.domain) for run in runs)
+    places = {world.content_hash: world for world in worlds}
+    rules = _settled_rules(domain, runs, places, rules)
+    dropped, taken, judged_again = Counter[str](), Counter[str](), 0
     by_run = {run.label: {"episodes": 0, "kept": 0} for run in runs}
     with replacing(out) as lines:
         for run in runs:
@@ -133,7 +136,8 @@ def collect(
             for episode in run.episodes():
                 counts["episodes"] += 1
                 request = f"{run.world_hash} {episode.request_key}"
-                reason, verdict = judging.judged(run, episode)
+                reason, verdict = _judged(episode, run, places.get(run.world_hash or ""), rules)
+                judged_again += verdict is not None and verdict is not episode.verdict
                 if reason is None and taken[request] == most_per_query:
                     reason = ONE_OF_MANY
                 if reason is not None or verdict is None:
@@ -145,7 +149,7 @@ def collect(
                     **episode.record,
                     "id": f"{run.label}/{episode.id}",
                     "verdict": verdict.record(),
-                    "rules": judging.rules_of(run),
+                    "rules": run.rules if domain.judge.again is None else rules,
                     "world_hash": run.world_hash,
                     "policy": run.card.get("policy"),
                     "dialect": run.dialect.name,
@@ -153,73 +157,64 @@ def collect(
                 }
                 lines.write(json.dumps(trajectory).encode() + b"\n")
     return {
-        "rules": judging.rules,
+        "rules": rules,
         "episodes": sum(counts["episodes"] for counts in by_run.values()),
         "kept": taken.total(),
         "requests": len(+taken),
-        "judged_again": judging.judged_again,
+        "judged_again": judged_again,
         "dropped": dict(dropped.most_common()),
         "runs": by_run,
     }
 
 
-class Judging:
-    """The verdicts of some runs of one domain. `rules` says by what they were judged, all of them;
-    `judged_again` counts the episodes that were judged here. Raises UserError for what does not go
-    with the runs."""
-
-    def __init__(
-        self, runs: Sequence[SourceRun], worlds: Iterable[ClosedWorld], rules: str | None
-    ) -> None:
-        self._domain = one_domain((run.folder, run.domain) for run in runs)
-        self._worlds = {world.content_hash: world for world in worlds}
-        self.judged_again = 0
-        if emptied := [run for run in runs if run.card.get("emptied_tools")]:
-            raise UserError(
-                f"'{emptied[0].folder}' was played with empty tools (--empty-tools): nothing in it"
-                " was looked up. Leave it out."
-            )
-        if self._domain.judge.again is not None:
-            self.rules = self._checked(rules, runs)
-        elif rules or self._worlds:
+def _settled_rules(
+    domain: Domain,
+    runs: Sequence[SourceRun],
+    places: Mapping[str, ClosedWorld],
+    rules: str | None,
+) -> str:
+    """By which all episodes of the runs are judged, there or here. Raises UserError for what does
+    not go with the runs."""
+    if emptied := [run for run in runs if run.card.get("emptied_tools")]:
+        raise UserError(
+            f"'{emptied[0].folder}' was played with empty tools (--empty-tools): nothing in it"
+            " was looked up. Leave it out."
+        )
+    if domain.judge.again is None:
+        if rules or places:
             option = "--rules" if rules else "--world"
             raise UserError(
                 f"{option} is for what can be judged again; the episodes of '{runs[0].folder}' were"
                 f" {runs[0].rules}. Leave {option} out."
             )
-        else:
-            self.rules = ", ".join(sorted({run.rules for run in runs}))
-
-    def judged(self, run: SourceRun, episode: StoredEpisode) -> tuple[str | None, Verdict | None]:
-        """Why an episode is not kept (how it ended, else the rules, else its format; None for a
-        good one), and its verdict, where it comes to one."""
-        if problem := ending_problem(episode.transcript):
-            return problem, None
-        verdict, judge = episode.verdict, self._domain.judge.again
-        if verdict is None or not verdict.readable:
-            return NO_PLAN, None
-        if judge and (world := self._worlds.get(run.world_hash or "")):
-            self.judged_again += 1
-            verdict = judge(episode.record, world, self.rules)
-        if not verdict.final:
-            return f"fails the {self.rules} rules" if judge else NOT_PASSED, verdict
-        return format_problem(episode.transcript, run.dialect), verdict
-
-    def rules_of(self, run: SourceRun) -> str:
-        return run.rules if self._domain.judge.again is None else self.rules
-
-    def _checked(self, rules: str | None, runs: Sequence[SourceRun]) -> str:
-        rules = self._domain.judge.rules_named(rules)
-        hashes = {run.world_hash for run in runs}
-        if unused := [world for hash, world in self._worlds.items() if hash not in hashes]:
+        return ", ".join(sorted({run.rules for run in runs}))
+    rules, hashes = domain.judge.rules_named(rules), {run.world_hash for run in runs}
+    if unused := [world for hash, world in places.items() if hash not in hashes]:
+        raise UserError(
+            f"No run was played in the world '{unused[0].name}' as given. Give the world that"
+            " the run card names."
+        )
+    for run in runs:
+        if run.rules != rules and run.world_hash not in places:
             raise UserError(
-                f"No run was played in the world '{unused[0].name}' as given. Give the world that"
-                " the run card names."
+                f"'{run.folder}' was judged under the {run.rules} rules: give its world with"
+                f" --world DIR, to judge it again under the {rules} ones."
             )
-        for run in runs:
-            if run.rules != rules and run.world_hash not in self._worlds:
-                raise UserError(
-                    f"'{run.folder}' was judged under the {run.rules} rules: give its world with"
-                    f" --world DIR, to judge it again under the {rules} ones."
-                )
-        return rules
+    return rules
+
+
+def _judged(
+    episode: StoredEpisode, run: SourceRun, world: ClosedWorld | None, rules: str
+) -> tuple[str | None, Verdict | None]:
+    """Why an episode is not kept (how it ended, else the rules, else its format; None for a good
+    one), and its verdict, where it comes to one: given here where its `world` is at hand."""
+    if problem := ending_problem(episode.transcript):
+        return problem, None
+    verdict, again = episode.verdict, run.domain.judge.again
+    if verdict is None or not verdict.readable:
+        return NO_PLAN, None
+    if again and world:
+        verdict = again(episode.record, world, rules)
+    if not verdict.final:
+        return f"fails the {rules} rules" if again else NOT_PASSED, verdict
+    return format_problem(episode.transcript, run.dialect), verdict

@@ -96,21 +96,19 @@ def compare_folders(
     queries = _common_queries(runs)
     differing = unlike({run.name: run.card for run in runs})
     if differing and not allow_unlike:
-        raise UserError(refusal(differing, rules))
+        raise UserError(refusal(differing))
     groups = _groups(folders, runs, apart, allow_unlike)
     record = Comparison(groups, queries).record()
     return {**record, "unlike": differing, "rejudged": rules is not None}
 
 
-def refusal(differing: Sequence[str], rules: str | None = None) -> str:
+def refusal(differing: Sequence[str]) -> str:
     """One line that names what differs and says what would be accepted."""
     more = f"; and {len(differing) - MOST_PHRASES} more" if len(differing) > MOST_PHRASES else ""
-    kinds = {phrase.partition(" ")[0] for phrase in differing}
-    advice = "Compare"
-    # plans of two worlds cannot be judged in one
-    if "rules" in kinds and "world" not in kinds and rules is None:
-        also = "or" if kinds == {"rules"} else "and"
-        advice = f"Judge them alike with --rejudge RULES --world DIR, {also} compare"
+    judged = any(phrase.startswith("rules") for phrase in differing)
+    advice = (
+        "Judge them alike with --rejudge RULES --world DIR, or compare" if judged else "Compare"
+    )
     return (
         f"These runs are not alike: {'; '.join(differing[:MOST_PHRASES])}{more}. {advice} them all"
         " the same with --unlike."

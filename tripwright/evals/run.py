@@ -172,7 +172,8 @@ def _play_rounds(
         remaining = [task for task in remaining if task.id in unscored]
         if not remaining or nothing_scored or number == rounds:
             break
-        line.play_again(len(remaining))
+        line.unscored -= len(remaining)
+        line.say(f"{counted(len(remaining), 'unscored episode')} tried again")
     return remaining
 
 
@@ -280,11 +281,6 @@ class ProgressLine:
         else:
             self.results.append(episode.verdict.final)
         self._show()
-
-    def play_again(self, episodes: int) -> None:
-        """So many that were unscored are tried again."""
-        self.unscored -= episodes
-        self.say(f"{counted(episodes, 'unscored episode')} tried again")
 
     def say(self, text: str) -> None:
         """A line of its own."""

@@ -77,14 +77,18 @@ def rate_of(queries: ByQuery, passes: Callable[[Outcome], bool]) -> PerQuery:
     return share(queries, lambda outcome: (int(passes(outcome)), 1))
 
 
-def mean_of(queries: ByQuery, value: Callable[[Outcome], float | None]) -> PerQuery:
-    """A query's value is the mean over those of its samples that have one."""
-    averages = {}
+def mean_of(
+    queries: ByQuery, measure: Callable[[Outcome], tuple[float | None, float]]
+) -> dict[str, tuple[Fraction, Fraction]]:
+    """The parts and wholes of a weighted mean: a query's are those of its mean sample, of the
+    samples that have a value. `measure` says value and weight of one sample."""
+    of = {}
     for query, samples in queries.items():
-        values = [Fraction(v) for outcome in samples if (v := value(outcome)) is not None]
-        if values:
-            averages[query] = (sum(values, Fraction(0)) / len(values), 1)
-    return PerQuery("mean", averages)
+        measured = [each for each in map(measure, samples) if each[0] is not None]
+        if whole := sum((Fraction(weight) for _, weight in measured), Fraction(0)):
+            part = sum((Fraction(v or 0) * Fraction(weight) for v, weight in measured), Fraction(0))
+            of[query] = (part / len(measured), whole / len(measured))
+    return of
 
 
 def metrics(queries: ByQuery, groups: Iterable[str]) -> Section:
@@ -106,28 +110,20 @@ def metrics(queries: ByQuery, groups: Iterable[str]) -> Section:
 
 
 def means(queries: ByQuery) -> Section:
+    """Turns, tokens, and what another harness measured: chances where no value of them is below 0
+    or above 1."""
     outcomes = [outcome for samples in queries.values() for outcome in samples]
-    return {
-        "turns_mean": mean_of(queries, lambda o: o.turns),
-        "completion_tokens_mean": mean_of(queries, lambda o: o.completion_tokens),
-        **{
-            name: _measure(queries, name)
-            for name in dict.fromkeys(name for outcome in outcomes for name in outcome.measures)
-        },
+    section = {
+        "turns_mean": PerQuery("mean", mean_of(queries, lambda o: (o.turns, 1))),
+        "completion_tokens_mean": PerQuery(
+            "mean", mean_of(queries, lambda o: (o.completion_tokens, 1))
+        ),
     }
-
-
-def _measure(queries: ByQuery, name: str) -> PerQuery:
-    """The mean over all checks; of a query, those of its mean sample."""
-    of, is_chance = dict[str, tuple[Fraction | int, Fraction | int]](), True
-    for query, samples in queries.items():
-        measured = [outcome.measures[name] for outcome in samples if name in outcome.measures]
-        pairs = [(Fraction(value), Fraction(weight)) for value, weight in measured]
-        is_chance = is_chance and all(0 <= value <= 1 for value, _ in pairs)
-        if whole := sum((weight for _, weight in pairs), Fraction(0)):
-            part = sum((value * weight for value, weight in pairs), Fraction(0))
-            of[query] = (part / len(pairs), whole / len(pairs))
-    return PerQuery("chance" if is_chance else "mean", of)
+    for name in dict.fromkeys(name for outcome in outcomes for name in outcome.measures):
+        values = [outcome.measures[name][0] for outcome in outcomes if name in outcome.measures]
+        pairs = mean_of(queries, lambda o: o.measures.get(name, (None, 0)))  # noqa: B023
+        section[name] = PerQuery("chance" if all(0 <= v <= 1 for v in values) else "mean", pairs)
+    return section
 
 
 def most_samples(queries: ByQuery) -> int:

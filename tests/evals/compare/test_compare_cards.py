@@ -32,13 +32,6 @@ def test_unlike_runs_are_refused_in_one_line(made, changes, phrase, refused):
 
 def test_advice_is_what_can_help(made, refused):
     a = made("a", BEFORE)
-    both = refused(a, made("b", AFTER, rules="official", decoding={"temperature": 1.0}))
-    assert (
-        "Judge them alike with --rejudge RULES --world DIR, and compare them all the same with --unlike"
-        in both
-    )
-    worlds = refused(a, made("c", AFTER, rules="official", world={"content_hash": "d"}))
-    assert "--rejudge" not in worlds and "--unlike" in worlds
     other = made("d", AFTER, world={"name": "v"})
     lines = [
         json.dumps({**json.loads(each), "world": "v"}) + "\n"

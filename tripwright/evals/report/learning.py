@@ -308,10 +308,8 @@ def share_cell(figure: Share | None, of: str, bold: Sequence[Share | None] = ())
 
 
 def commonest(shares: Mapping[str, Share]) -> list[Share]:
-    """The three largest, fewer where the third is no larger than the fourth."""
-    there = sorted((each for each in shares.values() if each[0]), reverse=True)
-    beyond = there[TOP_CELLS][0] if len(there) > TOP_CELLS else 0.0
-    return [each for each in there[:TOP_CELLS] if each[0] > beyond]
+    """The three largest."""
+    return sorted((each for each in shares.values() if each[0]), reverse=True)[:TOP_CELLS]
 
 
 # ---- what it cost (rows P12, S11)
