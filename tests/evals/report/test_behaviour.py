@@ -16,7 +16,6 @@ from tripwright.evals.report.behaviour import (
     MOST_ROWS,
     NO_ANSWER,
     START,
-    Behaviour,
     behaviour_section,
     checkpoints_section,
     failing,
@@ -88,7 +87,7 @@ def test_a_repeated_call_that_ended_its_episode_is_its_last_step(make):
 def behaviour_of(tmp_path, make, episodes, **card):
     run = ReportedRun(make.evaluation(tmp_path / "e", episodes, **card))
     (column,) = columns_of({"e": run})
-    return Behaviour.of(column)
+    return column
 
 
 def test_mistakes_are_shares_of_calls_turns_and_episodes(tmp_path, make):

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from itertools import groupby, pairwise
 from typing import Any
 
@@ -46,57 +45,30 @@ from tripwright.evals.report.page import (
     under,
 )
 from tripwright.files import csv_text
-from tripwright.runs import Run, object_in
+from tripwright.runs import object_in
 from tripwright.statistics.rates import ratio_interval
 
 ANSWER, START, NO_ANSWER = "answer", "start", "no answer"
 Count = Callable[[Work], tuple[int, int]]  # how many of how many
 
 
-@dataclass(frozen=True)
-class Behaviour:
-    """All episodes of one evaluation, and the name of the face whose tools the agent had."""
-
-    name: str
-    works: Sequence[Work]
-    face: str
-
-    @classmethod
-    def of(cls, column: Evaluation) -> Behaviour | None:
-        """None where no episode was scored."""
-        if (path := column.transcripts) is None:
-            return None
-        card = object_in(column.score, "run_card") or Run.at(column.folder).card
-        face = str(object_in(card, "dialect").get("face"))
-        found = cls(column.title, column.run.works(path), face)
-        return found if found.scored else None
-
-    @cached_property
-    def scored(self) -> list[Work]:
-        return [work for work in self.works if work.scored]
-
-    @cached_property
-    def tools(self) -> Counter[str]:
-        return Counter(
-            step.tool for work in self.scored for step in work.steps if step.kind != "unreadable"
-        )
-
-    @cached_property
-    def unknown_tools(self) -> frozenset[str]:
-        """Names that were called, are not among those that the agent had (where the card names
-        their face), and never got an answer without an error."""
-        face = faces().get(self.face)
-        offered = {each["function"]["name"] for each in (face.schemas() if face else ())}
-        answered = {step.tool for work in self.scored for step in work.steps if step.kind == "fine"}
-        return frozenset(self.tools) - offered - answered
-
-    @property
-    def has_steps(self) -> bool:
-        """False where every turn is an answer: questions that are asked without tools."""
-        return any(work.steps for work in self.scored)
+def unknown_tools(evaluation: Evaluation) -> frozenset[str]:
+    """Names that were called, are not among those that the agent had (where the card names their
+    face), and never got an answer without an error."""
+    face = faces().get(str(object_in(evaluation.card, "dialect").get("face")))
+    offered = {each["function"]["name"] for each in (face.schemas() if face else ())}
+    steps = [step for work in evaluation.scored for step in work.steps]
+    answered = {step.tool for step in steps if step.kind == "fine"}
+    return frozenset(tools_of([evaluation])) - offered - answered
 
 
-Behaviours = Mapping[str, Behaviour]
+def tools_of(evaluations: Iterable[Evaluation]) -> list[str]:
+    """All tools that were called, the most used first: one order, and one colour each, in every
+    picture of a page."""
+    works = (work for each in evaluations for work in each.scored)
+    steps = (step for work in works for step in work.steps)
+    totals = Counter(step.tool for step in steps if step.kind != "unreadable")
+    return [tool for tool, _ in sorted(totals.items(), key=lambda item: (-item[1], item[0]))]
 
 
 # ---- shares with their intervals
@@ -122,7 +94,8 @@ def ratio(works: Iterable[Work], count: Count) -> Estimate | None:
     return Estimate(k_all / n_all, *ends, k_all, n_all)
 
 
-MISTAKES: dict[str, tuple[str, str, Callable[[Behaviour, Work], tuple[int, int]]]] = {
+# name → title, of what, how many of how many; given the unknown tools and an episode
+MISTAKES: dict[str, tuple[str, str, Callable[[frozenset[str], Work], tuple[int, int]]]] = {
     "repeated": (
         "Repeated calls",
         "of calls: the tool and arguments of an earlier one",
@@ -136,8 +109,8 @@ MISTAKES: dict[str, tuple[str, str, Callable[[Behaviour, Work], tuple[int, int]]
     "unknown": (
         "Calls of unknown tools",
         "of calls: the tool does not exist",
-        lambda all, work: (
-            sum(step.tool in all.unknown_tools and step.kind == "error" for step in work.steps),
+        lambda unknown, work: (
+            sum(step.tool in unknown and step.kind == "error" for step in work.steps),
             work.calls,
         ),
     ),
@@ -159,10 +132,11 @@ MISTAKES: dict[str, tuple[str, str, Callable[[Behaviour, Work], tuple[int, int]]
 }
 
 
-def mistakes(behaviour: Behaviour) -> dict[str, Estimate]:
+def mistakes(evaluation: Evaluation) -> dict[str, Estimate]:
     """Each rate by its name; one that has nothing to count is absent."""
+    unknown = unknown_tools(evaluation)
     rates = {
-        name: ratio(behaviour.scored, partial(count, behaviour))
+        name: ratio(evaluation.scored, partial(count, unknown))
         for name, (_, _, count) in MISTAKES.items()
     }
     return {name: rate for name, rate in rates.items() if rate is not None}
@@ -184,11 +158,11 @@ def groundless(sense: Grounding, works: Sequence[Work]) -> dict[str, Estimate]:
     return by_kind
 
 
-def failing(behaviour: Behaviour) -> dict[str, tuple[float, int]]:
+def failing(evaluation: Evaluation) -> dict[str, tuple[float, int]]:
     """Constraint → (share of the episodes held to it that fail it, how many those are). What was
     not evaluated counts as failed."""
-    held = Counter(name for work in behaviour.scored for name in work.asked)
-    passed = Counter(name for work in behaviour.scored for name in work.passed)
+    held = Counter(name for work in evaluation.scored for name in work.asked)
+    passed = Counter(name for work in evaluation.scored for name in work.passed)
     return {name: ((n - passed[name]) / n, n) for name, n in held.items()}
 
 
@@ -289,31 +263,31 @@ def _section(
     id: str, title: str, columns: Sequence[Evaluation], figures: Sequence[Figure] = ()
 ) -> Section:
     """Reads each transcripts.jsonl once. Of checkpoints of one run there are curves over steps."""
-    found = {each.title: behaviour for each in columns if (behaviour := Behaviour.of(each))}
-    steps = {x: found[each.title] for x, each in steps_of(columns).items() if each.title in found}
-    steps = steps if of_one_run(columns) and len(steps) > 1 else {}
+    found = [each for each in columns if each.scored]
+    steps = steps_of(found) if of_one_run(columns) else {}
+    steps = steps if len(steps) > 1 else {}
     # checkpoints in order of their steps, then all others
-    behaviours = {each.name: each for each in (*steps.values(), *found.values())}
-    if not behaviours:
+    evaluations = list(dict.fromkeys((*steps.values(), *found)))
+    if not evaluations:
         return Section(id, title, [])
-    shares = {name: failing(each) for name, each in behaviours.items()}
+    shares, tools = {each.title: failing(each) for each in evaluations}, tools_of(evaluations)
     over = [*figures, _mistakes_over(steps)]
     over += [sub_reward_figure(columns)] if steps else []
     parts = [
-        under("Mistakes and lengths", mistakes_table(behaviours)),
+        under("Mistakes and lengths", mistakes_table(evaluations)),
         under("What fails, examined", failure_table(shares, "episodes"), note=sentence("fails")),
         under("Over the checkpoints", *over),
-        under("Which tool follows which", *_matrices(behaviours), note=sentence("follows")),
-        under("Calls, episode by episode", *_strips(behaviours)),
-        under("Names and claims without ground", *_groundless_parts(behaviours, steps)),
+        under("Which tool follows which", *_matrices(evaluations, tools), note=sentence("follows")),
+        under("Calls, episode by episode", *_strips(evaluations, tools)),
+        under("Names and claims without ground", *_groundless_parts(evaluations, steps)),
     ]
     return Section(id, title, parts, sentence("behaviour", bool(figures)))
 
 
-def _mistakes_over(steps: Mapping[float, Behaviour]) -> Figure:
+def _mistakes_over(steps: Mapping[float, Evaluation]) -> Figure:
     """How many answers of each checkpoint are cut off (Planner-R1, Appendix I), repeat themselves
     or end without an answer, with 95% intervals."""
-    rates = {step: mistakes(behaviour) for step, behaviour in steps.items()}
+    rates = {step: mistakes(each) for step, each in steps.items()}
     shown = {"overlong": "cut off", "unanswered": "no answer", "repeated": "repeated"}
     lines = [
         rate_series(words, [(x, each[key]) for x, each in rates.items() if key in each], colour)
@@ -324,21 +298,21 @@ def _mistakes_over(steps: Mapping[float, Behaviour]) -> Figure:
     return Figure(drawn, note)
 
 
-def mistakes_table(behaviours: Behaviours) -> PageTable:
+def mistakes_table(evaluations: Sequence[Evaluation]) -> PageTable:
     """Repeated and failing calls, unreadable turns, episodes cut off, lengths: one row per figure,
     one column per evaluation."""
     head = []
-    for name, each in behaviours.items():
+    for each in evaluations:
         unscored = len(each.works) - len(each.scored)
         left_out = f", {unscored:,} unscored left out" if unscored else ""
-        head.append(Cell(name, (counted(len(each.scored), "episode") + left_out,)))
-    rates = [mistakes(each) for each in behaviours.values()]
+        head.append(Cell(each.title, (counted(len(each.scored), "episode") + left_out,)))
+    rates = [mistakes(each) for each in evaluations]
     rows: list[tuple[str, str, Sequence[Value]]] = [
         (title, note, [each.get(key) for each in rates])
         for key, (title, note, _) in MISTAKES.items()
     ]
     for title, note, value in _LENGTHS:
-        spreads = [_spread(each.scored, value) for each in behaviours.values()]
+        spreads = [_spread(each.scored, value) for each in evaluations]
         rows += [(title, note, spreads)] if any(spreads) else []
     return PageTable.of(head, rows)
 
@@ -353,47 +327,39 @@ def _spread(works: Sequence[Work], value: Callable[[Work], float | None]) -> Cel
     return Cell(median, (f"90% ≤ {high}, most {short(values[-1])}",))
 
 
-def _shown(behaviours: Behaviours) -> dict[str, Behaviour]:
-    """Those with calls that have pictures of their own, evenly chosen where they are many."""
-    names = [name for name, each in behaviours.items() if each.has_steps]
-    return {name: behaviours[name] for name in names[:: -(-len(names) // MOST_SHOWN) or 1]}
+def _shown(evaluations: Sequence[Evaluation]) -> list[Evaluation]:
+    """Those that have pictures of their own, evenly chosen where they are many. None where every
+    turn is an answer: questions that are asked without tools."""
+    found = [each for each in evaluations if any(work.steps for work in each.scored)]
+    return found[:: -(-len(found) // MOST_SHOWN) or 1]
 
 
-def _tools(behaviours: Behaviours) -> list[str]:
-    """All tools of the page, the most used first: one order, and one colour each, in every
-    picture."""
-    totals: Counter[str] = sum((each.tools for each in behaviours.values()), Counter())
-    return [tool for tool, _ in sorted(totals.items(), key=lambda item: (-item[1], item[0]))]
-
-
-def _strips(behaviours: Behaviours) -> list[Part]:
-    tools, shown = _tools(behaviours), _shown(behaviours)
-    most = len(TOOL_COLOURS)
+def _strips(evaluations: Sequence[Evaluation], tools: Sequence[str]) -> list[Part]:
+    most, shown = len(TOOL_COLOURS), _shown(evaluations)
     named = tools if len(tools) <= most else [*tools[: most - 1], OTHER]
     legend = Text(sentence("strips", list(zip(TOOL_COLOURS, named, strict=False))))
     pictures = (
-        under(f"Calls, episode by episode: {name}", strips(each.scored, tools), level=4)
-        for name, each in shown.items()
+        under(f"Calls, episode by episode: {each.title}", strips(each.scored, tools), level=4)
+        for each in shown
     )
     return [legend, *pictures] if shown else []
 
 
-def _matrices(behaviours: Behaviours) -> list[Section]:
-    tools, shown = _tools(behaviours), _shown(behaviours)
+def _matrices(evaluations: Sequence[Evaluation], tools: Sequence[str]) -> list[Section]:
     return [
-        Section("", f"Which tool follows which: {name}", [_matrix(each, tools)], fold=True)
-        for name, each in shown.items()
+        Section("", f"Which tool follows which: {each.title}", [_matrix(each, tools)], fold=True)
+        for each in _shown(evaluations)
     ]
 
 
-def _matrix(behaviour: Behaviour, tools: Sequence[str]) -> PageTable:
+def _matrix(evaluation: Evaluation, tools: Sequence[str]) -> PageTable:
     """Which tool follows which (Planner-R1, figures A.9 and A.10), as shares of what follows.
     Tools beyond the first twelve count together."""
     first_tools = tools if len(tools) <= MOST_TOOLS else tools[: MOST_TOOLS - 1]
     order = [START, *first_tools, OTHER, UNREADABLE, ANSWER, NO_ANSWER]
     counts: Counter[tuple[str, str]] = Counter()
     totals: Counter[str] = Counter()
-    for pair, count in transitions(behaviour.scored).items():
+    for pair, count in transitions(evaluation.scored).items():
         before, after = (name if name in order else OTHER for name in pair)
         counts[before, after] += count
         totals[before] += count
@@ -409,22 +375,24 @@ def _matrix(behaviour: Behaviour, tools: Sequence[str]) -> PageTable:
     return PageTable.of(columns, table, "previous ↓ next →")
 
 
-def _groundless_parts(behaviours: Behaviours, steps: Mapping[float, Behaviour]) -> list[Part]:
+def _groundless_parts(
+    evaluations: Sequence[Evaluation], steps: Mapping[float, Evaluation]
+) -> list[Part]:
     """Names and claims in answers that rest on nothing, kind by kind, in each sense that a domain
     knows: tables, and curves over the `steps` of evaluations that are checkpoints."""
-    names = dict.fromkeys(work.domain for each in behaviours.values() for work in each.scored)
+    names = dict.fromkeys(work.domain for each in evaluations for work in each.scored)
     parts: list[Part] = []
     for domain in (domains()[name] for name in names if name in domains()):
         for sense in domain.report.ungrounded:
             found = {}
-            for name, each in behaviours.items():
+            for each in evaluations:
                 works = [work for work in each.scored if work.domain == domain.name]
                 if shares := groundless(sense, works):
-                    found[name] = shares
+                    found[each.title] = shares
             kinds = list(dict.fromkeys(kind for each in found.values() for kind in each))
             lines = []
             for i, kind in enumerate(kinds):
-                here = ((x, found.get(each.name, {}).get(kind)) for x, each in steps.items())
+                here = ((x, found.get(each.title, {}).get(kind)) for x, each in steps.items())
                 lines.append(Series(kind, tuple((x, rate.value) for x, rate in here if rate), i))
             title = f"{sense.title}, examined checkpoints"
             over = Lines(title, STEP, "share of answers", lines, percent=True)

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from sys import intern
 from typing import Any, Literal, NamedTuple
@@ -31,6 +32,7 @@ from tripwright.runs import (
     VALIDATION_STEP,
     WARNINGS,
     LinePlace,
+    Run,
     episode_lines,
     logged_steps,
     object_in,
@@ -170,6 +172,19 @@ class Evaluation:
     def transcripts(self) -> Path | None:
         file = self.folder / TRANSCRIPTS
         return file if file.is_file() else None
+
+    @property
+    def card(self) -> Mapping[str, Any]:
+        """Of the run that made its episodes."""
+        return object_in(self.score, "run_card") or Run.at(self.folder).card
+
+    @property
+    def works(self) -> Sequence[Work]:
+        return self.run.works(self.transcripts) if self.transcripts else ()
+
+    @cached_property
+    def scored(self) -> list[Work]:
+        return [work for work in self.works if work.scored]
 
     @property
     def is_validation(self) -> bool:
