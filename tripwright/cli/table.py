@@ -98,7 +98,10 @@ def _cell(value: Any) -> str:
         case {"value": _}:
             return " ".join(filter(None, rate_cells(value)))
         case Mapping():
-            return ", ".join(f"{_words(key)}: {_cell(each)}" for key, each in value.items()) or "-"
+            return (
+                ", ".join(f"{printable(str(key))}: {_cell(each)}" for key, each in value.items())
+                or "-"
+            )
         case list():
             return ", ".join(map(_cell, value))
     return printable(value)
