@@ -155,6 +155,10 @@ def test_mistakes_of_the_other_functions_are_one_line(world, queries, tmp_path):
     (tmp_path / "recipe.json").write_text("{}")
     with pytest.raises(UserError, match="holds a training"):
         tripwright.evaluate("expert", queries, world, tmp_path)
+    with pytest.raises(UserError, match="is a file, expected a folder"):
+        tripwright.evaluate("expert", queries, world, tmp_path / "recipe.json")
+    with pytest.raises(UserError, match="seed=0"):
+        tripwright.load_world("nano")
     with pytest.raises(UserError, match="found int"):
         tripwright.judge(42, queries[0], world)  # type: ignore[arg-type]
     with pytest.raises(UserError, match="no city"):

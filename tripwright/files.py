@@ -299,12 +299,14 @@ def is_no_model(model: str | Path) -> bool:
     return not Path(model).is_dir() and (not is_name or Path(owner).is_dir())
 
 
+def check_folder(folder: Path) -> None:
+    """Raises UserError where it cannot be made: a file stands in its place, or above it."""
+    for place in (folder, *folder.parents):
+        if place.exists() and not place.is_dir():
+            raise UserError(f"'{folder}' cannot be made: '{place}' is a file, expected a folder.")
+
+
 def make_parent(path: Path) -> None:
     """The folder that `path` is to lie in. Raises UserError where a file stands in its place."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError):
-        file = next(parent for parent in path.parents if parent.exists() and not parent.is_dir())
-        raise UserError(
-            f"'{path}' cannot be made: '{file}' is a file, expected a folder."
-        ) from None
+    check_folder(path.parent)
+    path.parent.mkdir(parents=True, exist_ok=True)

@@ -42,6 +42,7 @@ from tripwright.episode import Episode, Policy, Task
 from tripwright.errors import UserError, first_problem
 from tripwright.evals.run import run
 from tripwright.evals.run_card import model_fingerprint, queries_entry, run_card
+from tripwright.files import check_folder
 from tripwright.llm.client import ChatEndpoint
 from tripwright.llm.endpoint import shown_url
 from tripwright.policies.endpoint import EndpointPolicy
@@ -174,6 +175,7 @@ def evaluate(  # long: most of it is help
     settings = as_settings(policy)
     with ExitStack() as stack:
         folder = Path(out or stack.enter_context(TemporaryDirectory(prefix="tripwright-")))
+        check_folder(folder)
         if (folder / RECIPE).exists():
             raise UserError(f"'{folder}' holds a training. Give the run a folder of its own.")
         place = stack.enter_context(open_place(world, domain, folder))

@@ -41,7 +41,7 @@ from transformers.utils import logging
 import tripwright
 from tripwright.domains.judging import FREE as FREE_OF_JUDGING
 from tripwright.errors import UserError
-from tripwright.files import Journal, json_object, whole_folder, write_atomically
+from tripwright.files import Journal, check_folder, json_object, whole_folder, write_atomically
 from tripwright.inference.models import save_model
 from tripwright.progress import StatusLine
 from tripwright.runs import METRICS, RECIPE, STAGES, WARNINGS, logged_steps, rewind_metrics
@@ -163,6 +163,7 @@ class RunFolder:
     def __init__(self, folder: str | Path, recipe: Recipe):
         self.folder, self.recipe = Path(folder), recipe
         self._record = json.loads(json.dumps(recipe.record()))
+        check_folder(self.folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.metrics = self.folder / METRICS
         self._held = False

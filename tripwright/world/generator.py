@@ -445,6 +445,11 @@ def load_world(where: str | Path, seed: int | None = None) -> World:
 
     Raises UserError where the folder holds no world, and for an unknown scale.
     """
+    if seed is None and str(where) in SCALES and not Path(where).exists():
+        raise UserError(
+            f"No world at '{where}'. One of that size is drawn by a seed: load_world('{where}',"
+            " seed=0)."
+        )
     return World.open(where) if seed is None else World.in_memory(build_tables(str(where), seed))
 
 
