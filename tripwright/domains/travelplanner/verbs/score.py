@@ -5,14 +5,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import typer
 
 from tripwright.cli.options import Json, argument, option
-from tripwright.cli.table import rate_cells, table_lines
+from tripwright.cli.table import print_figures, rate_cells, table_lines
 from tripwright.domains.travelplanner.rules.evaluate import RULES, Rules
 from tripwright.domains.travelplanner.rules.facts import FACT_TITLES
 from tripwright.domains.travelplanner.scoring.lines import (
@@ -32,34 +31,29 @@ from tripwright.domains.travelplanner.scoring.score import (
 from tripwright.errors import UserError, counted, printable
 from tripwright.world.store import World
 
-HEADER = f"{'line':>5}  {'final':<5}  {'sense':>5}  {'hard':>5}  {'cost':>10}  first problem"
-SHORT = ("delivered", "sense micro", "sense macro", "hard micro", "hard macro", "final")
+HEADER = ("line", "final", "sense", "hard", "cost", "first problem")
 
 
-@dataclass(frozen=True)
-class ScoreFlags:
-    """Which plans are judged, and by which rules."""
-
+def score(  # long: most of it is help
     plans: Path = argument(
         'A run folder, JSONL with {"query": …, "plan": …} per line, or one such .json;'
         " official plan format or Planner-R1's schema."
-    )
-    world: Path = option(..., "World folder the plans are judged in.")
-    rules: Rules | None = option(None, "Rule set.", show_default=RULES[0])
+    ),
+    world: Path = option(..., "World folder the plans are judged in."),
+    rules: Rules | None = option(None, "Rule set.", show_default=RULES[0]),
     queries: Path | None = option(
         None,
         "Requests that the lines name by text or idx, as a submission does; all count.",
         show_default=False,
-    )
+    ),
     split: Split | None = option(
         None, "Count against the official numbers of a split.", show_default=False
-    )
+    ),
     compare: tuple[str, str] | None = option(
         None, "Judge under both; show what differs.", metavar="RULES RULES", show_default=False
-    )
-
-
-def score(settings: ScoreFlags, as_json: Json = False) -> None:
+    ),
+    as_json: Json = False,
+) -> None:
     """Judge plans: each constraint's verdict, the cost, and TravelPlanner's six metrics.
 
     Official rates divide by the fixed numbers of the split (without --split: by those of the plans
@@ -79,28 +73,28 @@ def score(settings: ScoreFlags, as_json: Json = False) -> None:
         --split validation
       tripwright score plans.jsonl --world worlds/real --compare official strict
     """
-    place = World.open(settings.world)
-    plans, split, rules = settings.plans, settings.split, settings.rules or RULES[0]
-    requests = QueryFile(settings.queries) if settings.queries else None
+    place = World.open(world)
+    requests = QueryFile(queries) if queries else None
     if left_out := count_unscored(plans):
         typer.echo(f"{plans}: {counted(left_out, 'unscored episode')} left out", err=True)
-    if settings.compare and settings.rules is not None:
+    if compare and rules is not None:
         raise UserError("--compare names its two rule sets itself: leave --rules out.")
-    if settings.compare:
-        *records, summary = compare_file(plans, place, settings.compare, requests, split)
+    if compare:
+        *records, summary = compare_file(plans, place, compare, requests, split)
     else:
-        *records, summary = score_file(plans, place, rules, requests, split)
+        *records, summary = score_file(plans, place, rules or RULES[0], requests, split)
     _check_any(plans, records)
-    if has_rows := not (as_json or settings.compare):
-        typer.echo(HEADER)
     for record in records:
         if "problem" in record:
             typer.echo(f"{plans}: {record['problem']}", err=True)
-        if as_json or has_rows:
-            typer.echo(json.dumps(record) if as_json else _row(record))
-    table = _comparison_table if settings.compare else _summary_table
-    typer.echo(json.dumps(summary) if as_json else table(summary))
-    for sentence in _partial(summary, settings.queries):
+    if as_json:
+        typer.echo("\n".join(map(json.dumps, [*records, summary])))
+    elif compare:
+        print_figures(_comparison_shown(summary), as_json)
+    else:
+        typer.echo("\n".join([*table_lines(map(_row, records), "><>>><", HEADER, indent=0), ""]))
+        print_figures(_summary_shown(summary), as_json)
+    for sentence in _partial(summary, queries):
         typer.echo(sentence, err=True)
     if problem := _problem(records, split):
         raise UserError(f"{plans}: {problem}")
@@ -124,9 +118,7 @@ def _check_any(plans: Path, records: list[dict[str, Any]]) -> None:
     if all(
         each.get("problem") and _error(each) not in (BAD_PLAN, NOT_INFERRED) for each in records
     ):
-        count = "its one line" if len(records) == 1 else f"none of its {len(records)} lines"
-        verb = "cannot" if len(records) == 1 else "can"
-        raise UserError(f"{plans}: {count} {verb} be judged. {records[0]['problem']}.")
+        raise UserError(f"{plans}: no line of it can be judged. {records[0]['problem']}.")
 
 
 def _problem(records: list[dict[str, Any]], split: str | None) -> str | None:
@@ -150,13 +142,12 @@ def _problem(records: list[dict[str, Any]], split: str | None) -> str | None:
 # ---- one line of the file
 
 
-def _row(record: dict[str, Any]) -> str:
+def _row(record: dict[str, Any]) -> list[str]:
     cost = "-" if record["total_cost"] is None else f"${record['total_cost']:,.2f}"
-    final = "pass" if record["final"] else "fail"
-    counts = f"{_passed(record['commonsense']):>5}  {_passed(record['hard']):>5}"
+    passed = (_passed(record[group]) for group in ("commonsense", "hard"))
     note = "  (request inferred from its text)" if "inferred" in record else ""
-    start = f"{record['line']:>5}  {final:<5}  {counts}  {cost:>10}"
-    return f"{start}  {_first_problem(record)}{note}".rstrip()
+    final = "pass" if record["final"] else "fail"
+    return [str(record["line"]), final, *passed, cost, f"{_first_problem(record)}{note}"]
 
 
 def _passed(facts: dict[str, Any] | None) -> str:
@@ -194,66 +185,48 @@ def _partial(summary: dict[str, Any], queries: Path | None) -> Iterator[str]:
         yield f"{answered} as not delivered under the official denominators."
 
 
-def _plans_of(summary: dict[str, Any]) -> str:
-    """How many plans for how many requests, where that is not the same."""
-    n, missing = summary["n"], summary.get("unanswered", 0)
-    asked = n if missing else summary["requests"] if summary.get("repeats") else None
-    requests = f" for {counted(asked, 'request')}" if asked is not None else ""
-    return f"{counted(n - missing, 'plan')}{requests}"
+def _counts(summary: dict[str, Any]) -> dict[str, Any]:
+    """How many plans and requests, and how they were judged."""
+    names = ("n", "requests", "unanswered", "rules", "split", "inferred")
+    return {name: summary[name] for name in names if summary.get(name)}
 
 
-def _summary_table(summary: dict[str, Any]) -> str:
-    split = f", official numbers of the {summary['split']} split" if "split" in summary else ""
-    rates = [
-        [name.replace("_", " "), *rate_cells(summary[name]), *rate_cells(summary["honest"][name])]
-        for name in METRICS
-    ]
-    header = ["95% intervals", "official", "", "", "honest"]
-    lines = ["", f"{_plans_of(summary)}, {summary['rules']} rules{split}"]
-    lines += table_lines(rates, "<><>><>", header)
-    if summary["inferred"]:
-        of = f"{summary['inferred']} of {summary['n']}"
-        lines.append(f"  {of} requests have fields inferred from their text")
-    groups = [("all", summary), *summary["by_level"].items()]
-    groups += [(f"{days} days", group) for days, group in summary["by_days"].items()]
-    groups += [
-        (f"{source} requests", group) for source, group in summary.get("by_source", {}).items()
-    ]
-    counts = [
-        [name, *(rate_cells(group["honest"][metric])[2] for metric in METRICS)]
-        for name, group in groups
-    ]
-    constraints = [
-        [FACT_TITLES[name], *rate_cells(rate)] for name, rate in summary["constraints"].items()
-    ]
-    lines += ["", *table_lines(counts, "<>", ["honest counts", *SHORT])]
-    return "\n".join([*lines, "", "constraints", *table_lines(constraints, "<><>")])
+def _summary_shown(summary: dict[str, Any]) -> dict[str, Any]:
+    """For people: both rates of each metric, and the honest counts of each kind of request."""
+    groups = {"all": summary, **summary["by_level"]}
+    groups |= {f"{days} days": group for days, group in summary["by_days"].items()}
+    groups |= {f"{each} requests": group for each, group in summary.get("by_source", {}).items()}
+    return {
+        **_counts(summary),
+        "rates, with 95% intervals": {
+            name: {"official": summary[name], "honest": summary["honest"][name]} for name in METRICS
+        },
+        "honest counts": {
+            name: {metric: rate_cells(group["honest"][metric])[2] for metric in METRICS}
+            for name, group in groups.items()
+        },
+        "constraints": {FACT_TITLES[name]: rate for name, rate in summary["constraints"].items()},
+    }
 
 
-def _comparison_table(summary: dict[str, Any]) -> str:
+def _comparison_shown(summary: dict[str, Any]) -> dict[str, Any]:
+    """For people: what passes under one set of rules alone, in which lines, and an example. What
+    was not reached did not fail under the other: its rules stopped before."""
     first, second = summary["rules"]
     gaps = {"final": summary["final"]}
     gaps |= {FACT_TITLES[name]: gap for name, gap in summary["constraints"].items()}
-    rows = []
+    table, examples = {}, {}
     for name, gap in gaps.items():
         mine, theirs = gap[f"only_{first}"], gap[f"only_{second}"]
-        where = ", ".join(map(str, [*mine["lines"], *theirs["lines"]]))
-        more = ", …" if mine["n"] + theirs["n"] > len(mine["lines"]) + len(theirs["lines"]) else ""
-        difference = "-" if gap["gap"] is None else f"{gap['gap']:+.1%}"
-        rates = [*rate_cells(gap[first]), *rate_cells(gap[second])]
-        rows.append([name, *rates, difference, _split(mine), _split(theirs), f"{where}{more}"])
-    header = ["", first, "", "", second, "", "", "gap", f"only {first}", f"only {second}", "lines"]
-    lines = ["", f"{_plans_of(summary)} under {first} and {second} rules"]
-    lines += table_lines(rows, "<><>><>>>><", header)
-    lines.append(
-        "  gap: first less second; (n): of them, not failed by the other rules but never reached."
-    )
-    for name, gap in gaps.items():
-        if name != "final" and (example := gap[f"only_{first}"]["example"]):
-            lines.append(f"  {name}, line {example['line']}: {printable(example['message'])}")
-    return "\n".join(lines)
-
-
-def _split(difference: dict[str, Any]) -> str:
-    never = f" ({difference['not_reached']})" if difference["not_reached"] else ""
-    return f"{difference['n']}{never}"
+        table[name] = {
+            first: gap[first],
+            second: gap[second],
+            "gap": None if gap["gap"] is None else f"{gap['gap']:+.1%}",
+            f"only_{first}": mine["n"],
+            f"only_{second}": theirs["n"],
+            "not_reached": mine["not_reached"] + theirs["not_reached"],
+            "lines": [*mine["lines"], *theirs["lines"]],
+        }
+        if name != "final" and mine["example"]:
+            examples[name] = mine["example"]
+    return {**_counts(summary), f"{first} less {second}": table, "examples": examples}

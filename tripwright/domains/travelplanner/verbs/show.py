@@ -6,7 +6,6 @@ import json
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -34,23 +33,16 @@ ASIDE = {State.NOT_APPLICABLE: ": not asked for", State.NOT_EVALUATED: ": not ev
 _COLOURS = {"✓": "32", "✗": "31", "–": "2"}
 
 
-@dataclass(frozen=True)
-class ShowFlags:
-    """Which plan is shown, and how."""
-
+def show(  # long: most of it is help
     plan: Path = argument(
         'A run folder, a .json file (a plan, or {"query": …, "plan": …}) or a .jsonl file'
         " of plans or transcripts."
-    )
-    world: Path | None = option(None, "World folder to judge the plan in.", show_default=False)
-    rules: Rules = option("strict", "Rule set.")
+    ),
+    world: Path | None = option(None, "World folder to judge the plan in.", show_default=False),
+    rules: Rules = option("strict", "Rule set."),
     line: str | None = option(
         None, ".jsonl: a line number or a transcript's id; the first line if left out."
-    )
-
-
-def show(
-    settings: ShowFlags,
+    ),
     as_json: bool = flag("--json", "Print the verdict as JSON, as 'score --json' does."),
 ) -> None:
     """Show one plan: each day with its prices, what is wrong beside the day and the item it
@@ -61,10 +53,10 @@ def show(
       tripwright show runs/a --line q000007 --world worlds/nano --rules official
       tripwright show plan.json --world worlds/real
     """
-    plan_file = transcripts_in(settings.plan)
-    place = World.open(settings.world) if settings.world else None
-    entry = read_plan(plan_file, settings.line, place)
-    verdict = judge_line(entry, place, settings.rules) if place and entry.query else None
+    plan_file = transcripts_in(plan)
+    place = World.open(world) if world else None
+    entry = read_plan(plan_file, line, place)
+    verdict = judge_line(entry, place, rules) if place and entry.query else None
     if as_json:
         if verdict is None:
             needed = "--world DIR and a plan with its request"
@@ -74,7 +66,7 @@ def show(
         view = plan_view(entry.query, entry.plan, verdict, _notes(entry, place))
         colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
         typer.echo(plan_text(view, verdict, colour))
-        if plan_file.suffix == ".jsonl" and settings.line is None:
+        if plan_file.suffix == ".jsonl" and line is None:
             print(f"this is {plan_file}:{entry.number}; --line N shows another", file=sys.stderr)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,23 +21,19 @@ from tripwright.progress import StatusLine
 from tripwright.world.store import World
 
 
-@dataclass(frozen=True)
-class SolveFlags:
-    """Which requests are planned, and what is told of them."""
-
-    queries: Path = argument("Trip requests, one per line.", metavar="QUERIES.jsonl")
-    world: Path = option(..., "World folder to plan in.")
-    cheapest: bool = flag("--cheapest", "The proved cheapest plan, however uncomfortable.")
+def solve(  # long: most of it is help
+    queries: Path = argument("Trip requests, one per line.", metavar="QUERIES.jsonl"),
+    world: Path = option(..., "World folder to plan in."),
+    cheapest: bool = flag("--cheapest", "The proved cheapest plan, however uncomfortable."),
     why: bool = flag(
         "--why",
         "Where there is no plan: which requirements conflict, and single changes that help.",
-    )
+    ),
     k: int | None = option(
         None, "The K cheapest different plans within the budget.", "--k", metavar="K", min=1
-    )
-
-
-def solve(settings: SolveFlags, as_json: Json = False) -> None:
+    ),
+    as_json: Json = False,
+) -> None:
     """Plan trips exactly: within every stated wish and the budget, or with the reason why no plan
     exists.
 
@@ -57,15 +52,15 @@ def solve(settings: SolveFlags, as_json: Json = False) -> None:
       tripwright solve queries.jsonl --world worlds/nano --k 3
       tripwright solve queries.jsonl --world worlds/real --cheapest --json > plans.jsonl
     """
-    place = World.open(settings.world)
+    place = World.open(world)
     status = StatusLine()
-    queries = read_queries(settings.queries)  # all, before anything is printed
-    if not queries:
+    requests = read_queries(queries)  # all, before anything is printed
+    if not requests:
         expected = "Expected a JSONL file, one query record per line."
-        raise UserError(f"No queries in '{settings.queries}'. {expected}")
+        raise UserError(f"No queries in '{queries}'. {expected}")
     at_home, unmet = 0, 0
-    for number, query in enumerate(queries, start=1):
-        solved = solve_query(query, place, settings.cheapest, settings.k, settings.why)
+    for number, query in enumerate(requests, start=1):
+        solved = solve_query(query, place, cheapest, k, why)
         unmet += solved["plan"] is None
         if as_json:
             typer.echo(json.dumps({"line": number, **solved}))
@@ -76,7 +71,7 @@ def solve(settings: SolveFlags, as_json: Json = False) -> None:
             status.show(f"solved {number:,} requests, {unmet:,} without a plan")
     status.end()
     if not at_home:
-        nowhere = f"no query of '{settings.queries}' starts in a city of world '{place.name}'"
+        nowhere = f"no query of '{queries}' starts in a city of world '{place.name}'"
         print(f"warning: {nowhere}: is it the right world?", file=sys.stderr)
 
 
