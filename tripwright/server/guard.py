@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from prometheus_client import Counter
+from starlette.datastructures import MutableHeaders
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -31,6 +32,8 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",
 }
+COOKIE = "traveller"
+COOKIE_HEADER = "{}={}; HttpOnly; SameSite=Strict; Path=/; Max-Age=31536000"
 MOST_BODY_BYTES = 65_536
 MOST_OWNERS = 10_000  # whose pace is remembered
 CODES = {
@@ -119,12 +122,11 @@ class Guard:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                own = {name.lower() for name, _ in message["headers"]}
-                headers = [(k.lower().encode(), v.encode()) for k, v in HEADERS.items()]
-                message["headers"] = [
-                    *message["headers"],
-                    *(each for each in headers if each[0] not in own),
-                ]
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+                if cookie := scope.get("state", {}).get("cookie"):
+                    headers["Set-Cookie"] = COOKIE_HEADER.format(COOKIE, cookie)
             await send(message)
 
         app: ASGIApp = self._app

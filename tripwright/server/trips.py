@@ -30,7 +30,7 @@ from tripwright.errors import UserError
 from tripwright.evals.report.page import page_file
 from tripwright.server import TripServer
 from tripwright.server.agency import Agency, TripJobs, open_agency
-from tripwright.server.guard import LOOPBACK, Guard, OwnerPace, problem, sendable
+from tripwright.server.guard import COOKIE, LOOPBACK, Guard, OwnerPace, problem, sendable
 from tripwright.server.runs import RunPages
 from tripwright.server.serving import add_docs, metrics_page, say_traceback
 from tripwright.server.store import OVER, TripStore, public, summary
@@ -42,7 +42,6 @@ HEARTBEAT_SECONDS = 15
 WAIT_SECONDS = 300.0
 # of one owner: trips and readings a second (and at once), trips that may be unfinished
 PER_SECOND, BURST, MOST_UNFINISHED = 2.0, 20, 16
-COOKIE = "traveller"
 Text = Annotated[str, StringConstraints(max_length=MOST_TEXT)]
 
 
@@ -79,42 +78,40 @@ class TripRoutes:
 
     # ---- who asks
 
-    def owner(self, request: Request, response: Response) -> str:
-        """The hash of the caller's key, or of an unguessable cookie."""
+    def owner(self, request: Request) -> str:
+        """The hash of the caller's key, or of an unguessable cookie, which the guard sets."""
         if self._keys:
             word, _, key = request.headers.get("authorization", "").partition(" ")
             match = [hmac.compare_digest(key.encode(), each.encode()) for each in self._keys]
             if word.lower() != "bearer" or not any(match):
                 raise HTTPException(401, "Send a key: 'Authorization: Bearer KEY'.")
             return _hash(f"key {key}")
-        cookie = request.cookies.get(COOKIE) or secrets.token_urlsafe(24)
-        if COOKIE not in request.cookies:
-            made = f"{COOKIE}={cookie}; HttpOnly; SameSite=Strict; Path=/; Max-Age=31536000"
-            response.headers["set-cookie"] = made
-            request.state.cookie = made
+        cookie = request.cookies.get(COOKIE)
+        if cookie is None:
+            cookie = request.state.cookie = secrets.token_urlsafe(24)
         return _hash(f"cookie {cookie}")
 
-    def _own(self, request: Request, response: Response, id: str) -> dict[str, Any]:
+    def _own(self, request: Request, id: str) -> dict[str, Any]:
         trip = self._store.trip(id)
-        if trip is None or trip["owner"] != self.owner(request, response):
+        if trip is None or trip["owner"] != self.owner(request):
             raise HTTPException(404, f"No trip '{id[:40]}' of yours.")
         return trip
 
-    def _paced(self, request: Request, owner: str) -> None:
-        """Callers without a cookie are paced together, by their address."""
+    def paced(self, request: Request) -> str:
+        """The owner, who may ask now. Callers without a cookie are paced together, by their
+        address."""
+        owner = paced = self.owner(request)
         if hasattr(request.state, "cookie"):
-            owner = f"new at {request.client.host if request.client else ''}"
-        if seconds := self._pace.wait(owner):
+            paced = f"new at {request.client.host if request.client else ''}"
+        if seconds := self._pace.wait(paced):
             after = {"Retry-After": str(math.ceil(seconds))}
             raise HTTPException(429, f"Too many at once: wait {seconds:.1f} s.", after)
-
-    def paced_caller(self, request: Request, response: Response) -> None:
-        self._paced(request, self.owner(request, response))
+        return owner
 
     # ---- routes
 
-    def desk(self, request: Request, response: Response) -> dict[str, Any]:
-        self.owner(request, response)
+    def desk(self, request: Request) -> dict[str, Any]:
+        self.owner(request)
         agency = self._agency
         return {
             "domain": agency.domain.name,
@@ -129,16 +126,14 @@ class TripRoutes:
             "reader": "model" if agency.reader else "rules",
         }
 
-    def read(self, words: TypedWords, request: Request, response: Response) -> dict[str, Any]:
-        self._paced(request, self.owner(request, response))
+    def read(self, words: TypedWords, request: Request) -> dict[str, Any]:
+        self.paced(request)
         return asdict(self._agency.read(words.text))
 
-    async def add(self, asked: AskedTrip, request: Request, response: Response) -> Response:
-        trip = await run_in_threadpool(self._add, asked, request, response)
+    async def add(self, asked: AskedTrip, request: Request) -> Response:
+        trip = await run_in_threadpool(self._add, asked, request)
         self._jobs.add(trip["id"])
         headers = {"Location": f"/v1/trips/{trip['id']}"}
-        if cookie := getattr(request.state, "cookie", None):
-            headers["Set-Cookie"] = cookie
         if asked.wait:
             trip = await self._finished(trip["id"])
             return JSONResponse(trip, 200 if trip["status"] in OVER else 202, headers=headers)
@@ -146,9 +141,8 @@ class TripRoutes:
             return self._stream(trip["id"], 0, headers)
         return JSONResponse(public(trip), 202, headers=headers)
 
-    def _add(self, asked: AskedTrip, request: Request, response: Response) -> dict[str, Any]:
-        owner = self.owner(request, response)
-        self._paced(request, owner)
+    def _add(self, asked: AskedTrip, request: Request) -> dict[str, Any]:
+        owner = self.paced(request)
         if self._store.unfinished(owner) >= MOST_UNFINISHED:
             why = f"{MOST_UNFINISHED} trips of yours are unfinished, the most there may be."
             raise HTTPException(429, why, {"Retry-After": "5"})
@@ -157,7 +151,7 @@ class TripRoutes:
             names = ", ".join(self._agency.planners)
             raise HTTPException(422, f"No planner '{planner[:40]}'. There are {names}.")
         if asked.replaces is not None:
-            self._own(request, response, asked.replaces)
+            self._own(request, asked.replaces)
         wish = self._agency.desk.request(asked.values, self._agency.place)
         trip = {"planner": planner, "text": asked.text, "values": asked.values}
         id = self._store.add(owner, {**trip, "words": wish.query, "replaces": asked.replaces})
@@ -177,29 +171,28 @@ class TripRoutes:
     def page(
         self,
         request: Request,
-        response: Response,
         limit: Annotated[int, Field(ge=1, le=100)] = 20,
         before: Annotated[int | None, Field(ge=0, lt=2**62)] = None,
     ) -> dict[str, Any]:
-        trips = self._store.page(self.owner(request, response), limit, before)
+        trips = self._store.page(self.owner(request), limit, before)
         following = trips[-1]["number"] if len(trips) == limit else None
         return {"trips": [summary(trip) for trip in trips], "next": following}
 
-    def trip(self, id: str, request: Request, response: Response) -> dict[str, Any]:
-        return public(self._own(request, response, id))
+    def trip(self, id: str, request: Request) -> dict[str, Any]:
+        return public(self._own(request, id))
 
-    def delete(self, id: str, request: Request, response: Response) -> Response:
-        self._own(request, response, id)
+    def delete(self, id: str, request: Request) -> Response:
+        self._own(request, id)
         self._store.delete(id)
         return Response(status_code=204)
 
-    def cancel(self, id: str, request: Request, response: Response) -> dict[str, Any]:
-        self._own(request, response, id)
+    def cancel(self, id: str, request: Request) -> dict[str, Any]:
+        self._own(request, id)
         self._store.cancel(id)
-        return public(self._own(request, response, id))
+        return public(self._own(request, id))
 
-    def events(self, id: str, request: Request, response: Response) -> Response:
-        self._own(request, response, id)
+    def events(self, id: str, request: Request) -> Response:
+        self._own(request, id)
         last = request.headers.get("last-event-id", "")
         return self._stream(id, int(last) if last.isdecimal() and len(last) < 16 else 0, {})
 
@@ -242,7 +235,7 @@ def make_app(
     app.include_router(trips.router)
     if agency.desk.routes is not None:
         of_domain = import_module(agency.desk.routes)
-        app.include_router(of_domain.router(agency.place, trips.paced_caller))
+        app.include_router(of_domain.router(agency.place, trips.paced))
     app.include_router(_pages())
     add_docs(app)
     if runs is not None:
