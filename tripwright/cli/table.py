@@ -108,4 +108,4 @@ def _cell(value: Any) -> str:
 
 
 def _words(name: object) -> str:
-    return str(name).replace("_", " ")
+    return printable(str(name)).replace("_", " ")

@@ -17,6 +17,7 @@ from tripwright.cli.main import main
 from tripwright.cli.verbs import Verb
 from tripwright.domains.deeptravel.sandbox.provider import Terms
 from tripwright.domains.deeptravel.sandbox.sandbox import (
+    NotRecorded,
     Retries,
     Sandbox,
     Snapshot,
@@ -205,9 +206,10 @@ def test_a_snapshot_says_who_answers(sqlite):
     # an agent is shown the tools that it was shown then, asked for or not
     assert replay.tools == RECORDS.keys()
     known, other = ({"query": each, "city_name": "Wuhan"} for each in ("museum 1", "bridge"))
-    assert replay.ask("web_search", {"query": "museums"}).answer is None
-    assert isinstance(replay.ask("poi_search", known).answer, ProviderAnswer)
-    assert replay.ask("poi_search", other).answer is None
+    assert replay.ask("poi_search", known).records
+    for tool, call in (("web_search", {"query": "museums"}), ("poi_search", other)):
+        with pytest.raises(NotRecorded):
+            replay.ask(tool, call)
     with pytest.raises(ProviderFault, match="railway is only replayed here"):
         replay.providers["poi_search"].ask("poi_search", {})
 
@@ -240,7 +242,7 @@ def test_trains_are_asked_again_and_places_are_copied(store):
     for (tool, arguments), body in new.items():
         assert (body == old[tool, arguments]) == (tool == "poi_search")
     replay = Sandbox(recorded_providers(store, NEXT), store, "replay", NEXT)
-    assert replay.ask("poi_search", {"query": "museum 1", "city_name": "Wuhan"}).hit
+    assert replay.ask("poi_search", {"query": "museum 1", "city_name": "Wuhan"}).records
     again = refresh(sandbox, DAY)
     assert (again.known, again.answered, railway.calls) == (3, 0, 3)
 
@@ -257,11 +259,10 @@ def test_a_refresh_goes_on_where_it_was_stopped(store):
 
     with pytest.raises(KeyboardInterrupt):
         refresh(stopping, DAY, threads=2, report=stop)
-    kept = describe(store, NEXT).tools["train_search"]["railway"]
-    assert 5 <= kept < 20
     railway = Railway()
     found = refresh(Sandbox({"train_search": railway}, store, "record", NEXT), DAY, threads=2)
-    assert (found.known, found.answered, railway.calls) == (kept, 20 - kept, 20 - kept)
+    assert 5 <= found.known < 20 and found.known + found.answered == 20
+    assert railway.calls <= found.answered  # what was in flight is not asked again either
 
 
 def test_a_vendor_that_refuses_us_is_not_asked_a_thousand_times(sqlite):

@@ -25,7 +25,7 @@ import time
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from tripwright.domains.deeptravel.sandbox.provider import PASSING, Limits, Provider, Terms
 from tripwright.domains.deeptravel.tools.answers import RECORDS, ProviderAnswer
 from tripwright.errors import UserError, printable
-from tripwright.llm.endpoint import backoff_s
+from tripwright.llm.endpoint import backoff_s, map_unordered
 from tripwright.tools.http import ProviderFault, Redaction
 
 if TYPE_CHECKING:
@@ -136,14 +136,8 @@ def _canonical(value: Any) -> Any:
 # ---- answers and counts
 
 
-@dataclass(frozen=True)
-class SandboxAnswer:
-    """`answer` is None where a replay has none, for the same question every time. `hit`: no call at
-    a vendor was made for it."""
-
-    question: SandboxQuestion
-    answer: ProviderAnswer | None
-    hit: bool
+class NotRecorded(LookupError):
+    """A replay has no answer to this question, every time that it is asked."""
 
 
 @dataclass(frozen=True)
@@ -233,9 +227,9 @@ class Sandbox:
         canonical = canonical_arguments(tool, self._redacted.within(arguments))
         return SandboxQuestion(tool, provider.name, provider.version, canonical, self.snapshot)
 
-    def ask(self, tool: str, arguments: Mapping[str, Any]) -> SandboxAnswer:
+    def ask(self, tool: str, arguments: Mapping[str, Any]) -> ProviderAnswer:
         """Answers one call whose arguments were checked. Raises ProviderFault where our side could
-        not answer."""
+        not answer, NotRecorded in a replay."""
         question = self.question(tool, arguments)
         self.counts.add(question, "asked")
         try:
@@ -244,9 +238,9 @@ class Sandbox:
             self.counts.add(question, "unanswered")
             raise
         self.counts.add(question, how)
-        return SandboxAnswer(question, answer, how in ("hits", "shared"))
+        return answer
 
-    def _answer(self, question: SandboxQuestion) -> tuple[ProviderAnswer | None, str]:
+    def _answer(self, question: SandboxQuestion) -> tuple[ProviderAnswer, str]:
         """The answer, and the figure that counts how it was got."""
         store = self.store
         if self.mode == "live" or store is None:
@@ -254,7 +248,10 @@ class Sandbox:
         if (body := store.find(question.key)) is not None:
             return read_body(body, store.name), "hits"
         if self.mode == "replay":
-            return None, "missed"
+            self.counts.add(question, "missed")
+            raise NotRecorded(
+                f"this search is not recorded in the snapshot of {question.snapshot}."
+            )
         if not self.providers[question.tool].terms.may_store:
             self.counts.add(question, "not_stored")
             return self._call(question), "answered_live"
@@ -467,6 +464,16 @@ class RefreshCounts:
     def done(self) -> int:
         return self.known + self.answered + self.unanswered.total()
 
+    def add(self, tool: str, found: bool | ProviderFault) -> None:
+        """One question more: whether its answer was known, or why there is none."""
+        if isinstance(found, ProviderFault):
+            self.unanswered[tool] += 1
+            self.problems.setdefault(tool, str(found))
+        elif found:
+            self.known += 1
+        else:
+            self.answered += 1
+
 
 def refresh(
     sandbox: Sandbox,
@@ -508,40 +515,23 @@ def refresh(
     while chunk := list(islice(copies, CARRIED_AT_ONCE)):
         store.keep_all(chunk)
         counts.carried += len(chunk)
-    _ask_all(sandbox, sorted(asked), threads, counts, report)
-    return counts
+    refusing: dict[str, ProviderFault] = {}  # such a vendor is not asked a thousand times
 
-
-def _ask_all(
-    sandbox: Sandbox,
-    questions: list[tuple[str, str]],
-    threads: int,
-    counts: RefreshCounts,
-    report: Callable[[RefreshCounts], object],
-) -> None:
-    refusing: dict[str, ProviderFault] = {}
-
-    def ask(question: tuple[str, str]) -> bool | ProviderFault:
-        """Whether the answer was known; a vendor that refuses us is not asked a thousand times."""
+    def ask(question: tuple[str, str]) -> tuple[str, bool | ProviderFault]:
         tool, arguments = question
+        if tool in refusing:
+            return tool, refusing[tool]
         try:
-            return refusing.get(tool) or sandbox.ask(tool, complete_arguments(tool, arguments)).hit
+            call = complete_arguments(tool, arguments)
+            is_known = store.find(sandbox.question(tool, call).key) is not None
+            sandbox.ask(tool, call)
+            return tool, is_known
         except ProviderFault as fault:
             if fault.kind == "unauthorized":
                 refusing[tool] = fault
-            return fault
+            return tool, fault
 
-    with ThreadPoolExecutor(threads) as pool:
-        try:
-            for (tool, _), found in zip(questions, pool.map(ask, questions), strict=True):
-                if isinstance(found, ProviderFault):
-                    counts.unanswered[tool] += 1
-                    counts.problems.setdefault(tool, str(found))
-                elif found:
-                    counts.known += 1
-                else:
-                    counts.answered += 1
-                report(counts)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    for tool, found in map_unordered(ask, sorted(asked), threads):
+        counts.add(tool, found)
+        report(counts)
+    return counts

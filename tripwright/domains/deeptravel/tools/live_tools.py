@@ -21,7 +21,7 @@ from dataclasses import fields, replace
 from operator import attrgetter
 from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar
 
-from tripwright.domains.deeptravel.sandbox.sandbox import SandboxAnswer
+from tripwright.domains.deeptravel.sandbox.sandbox import NotRecorded
 from tripwright.domains.deeptravel.tools.answers import (
     RECORDS,
     FlightOffer,
@@ -66,8 +66,8 @@ class AnswerSource(Protocol):
     @property
     def tools(self) -> frozenset[str]: ...
 
-    def ask(self, tool: str, arguments: Mapping[str, Any]) -> ProviderAnswer | SandboxAnswer:
-        """Raises ProviderFault."""
+    def ask(self, tool: str, arguments: Mapping[str, Any]) -> ProviderAnswer:
+        """Raises ProviderFault, and NotRecorded where only recorded answers count."""
         ...
 
 
@@ -190,13 +190,10 @@ def answer_of(
 ) -> ProviderAnswer:
     """What the source answers, with every text defused. Raises ToolError for what it refuses or has
     not recorded, ProviderFault where it cannot answer."""
-    answer = source.ask(tool, arguments)
-    if isinstance(answer, SandboxAnswer):
-        if answer.answer is None:
-            day = answer.question.snapshot
-            what = f"{name}: this search is not recorded in the snapshot of {day}."
-            raise ToolError(what, "not_recorded")
-        answer = answer.answer
+    try:
+        answer = source.ask(tool, arguments)
+    except NotRecorded as missing:
+        raise ToolError(f"{name}: {missing}", "not_recorded") from None
     if answer.refused:
         raise ToolError(defused(answer.note) or f"{name} refused this call.", "refused")
     records = tuple(_data(record) for record in answer.records)

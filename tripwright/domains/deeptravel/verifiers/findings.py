@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol, TypedDict
 
@@ -218,8 +218,7 @@ class VerifierVerdict:
 
 
 def read_episodes(path: Path) -> list[VerifierInput]:
-    """Raises UserError with the place of the first bad line. Token ids are left behind: no verifier
-    reads them."""
+    """Raises UserError with the place of the first bad line."""
     inputs = list(map(_input, episode_lines(path)))
     if not inputs:
         raise UserError(f"No transcripts in '{path}'. Expected one episode of a run per line.")
@@ -232,13 +231,9 @@ def _input(line: EpisodeLine) -> VerifierInput:
             request = TravelRequest.model_validate(record["request"])
         except ValidationError as error:
             raise line.problem(f"its request is no errand ({first_problem(error)})") from None
-        transcript = Transcript.from_json(record["transcript"])
-        without_tokens: dict[str, Any] = {"token_ids": [], "loss_mask": [], "logprobs": []}
-        segments = [replace(each, **without_tokens) for each in transcript.segments]
-        transcript = replace(transcript, segments=segments)
         number = line.place.number
         name = str(record.get("id") or request.id or f"line {number}")
-        return VerifierInput(number, name, request, transcript)
+        return VerifierInput(number, name, request, Transcript.from_json(record["transcript"]))
 
     return line.read(made)
 
@@ -379,16 +374,11 @@ def check_labels(
             f"The id '{doubled}' stands on more than one transcript: to be compared, each needs an"
             " id of its own."
         )
-    if labels is not None and not any(each in labels for each in ids):
+    if labels is not None and not labels.keys() & ids.keys():
         raise UserError(
-            f"No label is of these transcripts: labels are of {_some(labels)}, transcripts are"
-            f" {_some(ids)}."
+            f"No label is of these transcripts: one is of '{min(labels)}', a transcript is"
+            f" '{min(ids)}'."
         )
-
-
-def _some(ids: Iterable[str]) -> str:
-    names = sorted(ids)
-    return ", ".join(f"'{each}'" for each in names[:3]) + (", …" if len(names) > 3 else "")
 
 
 def calibrate(
