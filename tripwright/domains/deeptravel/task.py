@@ -29,7 +29,6 @@ from tripwright.domains.deeptravel.verifiers.findings import (
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 from tripwright.domains.domain import Counts, Grounding, Json
 from tripwright.episode import Asked, Episode, TaskDefaults
-from tripwright.errors import UserError
 from tripwright.tools.toolbox import Tools
 from tripwright.transcript import StopReason, Transcript
 from tripwright.verdict import (
@@ -82,29 +81,18 @@ class Errand(TaskDefaults):
         elif plan_format != CARDS and isinstance(self.verifier, RuleVerifier):
             finding = JointFinding(None, unscored=RULES_READ_NO_PROSE)
         else:
-            finding = self._finding(transcript)
-        more = {"verifier": {"name": self.verifier.name, **asdict(finding)}}
-        if finding.reward is None:
-            transcript.fault, transcript.stop_reason = finding.unscored, StopReason.UNSCORED
-            return Episode(self, transcript, None, more)
-        return Episode(self, transcript, self._verdict(finding, transcript, problem), more)
-
-    def _finding(self, transcript: Transcript) -> JointFinding:
-        try:
-            return joint(
+            finding = joint(
                 self.verifier,
                 self.request,
                 transcript,
                 passing=self.passing,
                 every_turn=self.every_turn,
             )
-        except UserError:  # what can never work (a wrong key), or has cost enough
-            raise
-        except Exception as error:
-            # a run of thousands of episodes must not end at the words of one; resumed, it would
-            # meet them again
-            why = f"verifier {self.verifier.name} failed: {type(error).__name__}: {error}"
-            return JointFinding(None, unscored=why)
+        more = {"verifier": {"name": self.verifier.name, **asdict(finding)}}
+        if finding.reward is None:
+            transcript.fault, transcript.stop_reason = finding.unscored, StopReason.UNSCORED
+            return Episode(self, transcript, None, more)
+        return Episode(self, transcript, self._verdict(finding, transcript, problem), more)
 
     def asked(self, transcript: Transcript) -> Asked:
         return {FORMAT: (SCHEMA,), "trajectory": self._rubrics, "turns": _tools(transcript)}
@@ -209,8 +197,8 @@ def format_problem(transcript: Transcript, plan_format: str) -> str | None:
 
 # ---- what reports and studies read of an episode's record
 
-_CLAIM = re.compile(r"(?:invented|ungrounded|wrong)_(.+)")
-_OF_THE_CALL = ("parameters",)  # "wrong_parameters" is about a call, not about what the answer says
+# "wrong_parameters" is about a call, not about what the answer says
+_CLAIM = re.compile(r"(?!wrong_parameters$)(?:invented|ungrounded|wrong)_(.+)")
 
 
 def wrong_claims(record: Json) -> Counts | None:
@@ -219,7 +207,7 @@ def wrong_claims(record: Json) -> Counts | None:
     turns = (record.get("verifier") or {}).get("turns") or ()
     kinds = (str(problem.get("kind")) for turn in turns for problem in turn.get("problems") or ())
     claims = (match[1].replace("_", " ") for kind in kinds if (match := _CLAIM.fullmatch(kind)))
-    return {claim: (1, 1) for claim in claims if claim not in _OF_THE_CALL} if turns else None
+    return dict.fromkeys(claims, (1, 1)) if turns else None
 
 
 GROUNDINGS = (

@@ -142,8 +142,9 @@ def joint(
 
     It stops at a trajectory that fails, and at the first turn that fails, since that decides; with
     `every_turn` it judges every turn all the same. An answer that rests on no call at all has
-    nothing it could be grounded in: 0. Raises nothing; a verifier's NoVerdict is told in
-    `unscored`.
+    nothing it could be grounded in: 0. Where the verifier fails, `unscored` says why: a run of
+    thousands of episodes must not end at the words of one. Raises UserError for what can never
+    work, such as a wrong key, or has cost enough.
     """
     calls = len(transcript.calls)
     if transcript.stop_reason is StopReason.UNSCORED or transcript.fault is not None:
@@ -160,8 +161,12 @@ def joint(
             turns.append(verifier.turn(request, transcript, call))
             if not turns[-1].passes and not every_turn:
                 break
-    except NoVerdict as fault:
+    except UserError:
+        raise
+    except Exception as fault:
         why, saved = str(fault) or "The verifier failed.", calls - len(turns)
+        if not isinstance(fault, NoVerdict):
+            why = f"verifier {verifier.name} failed: {type(fault).__name__}: {fault}"
         return JointFinding(None, trajectory, tuple(turns), saved, why, "Unscored.")
     failed = next((turn for turn in turns if not turn.passes), None) if passes else trajectory
     reason = (failed or trajectory).reason
