@@ -64,7 +64,7 @@ def _draw(
     nearly any row, and teaches no choosing."""
     requests, _ = make_requests(
         TripSurvey(_provider(world)),
-        RequestScope(tuple(world.cities), world.dates),
+        RequestScope.of(world),
         count,
         constraints="mixed",
         weights=(mix or LevelMix()).levels,

@@ -38,6 +38,7 @@ from tripwright.domains.deeptravel.tools.answers import HotelOffer
 from tripwright.domains.deeptravel.worlds.worlds import SIGHT
 from tripwright.errors import UserError
 from tripwright.world.geography import clock
+from tripwright.world.store import World
 
 Constraints = Literal["with", "without", "mixed"]
 LEVELS: tuple[Level, ...] = get_args(Level)
@@ -249,6 +250,10 @@ class RequestScope(NamedTuple):
 
     cities: Sequence[str]
     days: Sequence[str]
+
+    @classmethod
+    def of(cls, world: World) -> RequestScope:
+        return cls(tuple(world.cities), world.dates)
 
 
 class _Draft:

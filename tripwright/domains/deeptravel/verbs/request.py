@@ -161,7 +161,7 @@ def _scope(settings: RequestFlags, place: PlaceOptions) -> RequestScope:
             f"The world '{world.name}' has {len(world.cities)} cities and {len(world.dates)} days"
             " with flights; requests need 2 and 1."
         )
-    return RequestScope(tuple(world.cities), world.dates)
+    return RequestScope.of(world)
 
 
 # ---- difficulty, review

@@ -556,13 +556,11 @@ class WorldProvider:
     def web_search(self, query: str) -> ProviderAnswer:
         """About the cities that the query names, those pages first that it asks for; about two
         cities, the way between them before all."""
-        cities, words = _named(self.world, query), re.findall(r"[a-z]+", query.casefold())
-        topics = {_ASKED[word] for word in words if word in _ASKED}
-        pages = [(False, _way(self._ways, *cities))] if len(cities) > 1 else []
-        for city in cities:
-            for topic, page in _about(self.world, self._map(city)):
-                pages.append((bool(topics) and topic not in topics, page))
-        found = [page for _, page in sorted(pages, key=lambda entry: entry[0])][:MOST_PAGES]
+        cities, words = _named(self.world, query), set(re.findall(r"[a-z]+", query.casefold()))
+        pages = [page for city in cities for page in _about(self.world, self._map(city))]
+        pages.sort(key=lambda page: words.isdisjoint(TOPICS[page.url.rpartition("/")[2]].split()))
+        found = [_way(self._ways, *cities), *pages] if len(cities) > 1 else pages
+        found = found[:MOST_PAGES]
         note = f"No page is found for {quoted(query)}. A search names a city."
         return self._found(found, "" if found else note)
 
@@ -631,61 +629,56 @@ TOPICS = {  # what a page is about → the words that ask for it
         " transport"
     ),
 }
-_ASKED = {word: topic for topic, words in TOPICS.items() for word in words.split()}
 
 
 def _named(world: World, query: str) -> list[str]:
     """The cities of the world that the query names, in its order; at most two."""
     folded = query.casefold()
-    places: list[tuple[int, int, str]] = []
-    for city in world.cities:
-        if city.casefold() in folded and (
-            at := re.search(rf"(?<!\w){re.escape(city.casefold())}(?!\w)", folded)
-        ):
-            places.append((at.start(), -len(city), city))
+    places = [
+        (at.start(), -len(city), city)
+        for city in world.cities
+        if (at := re.search(rf"(?<!\w){re.escape(city.casefold())}(?!\w)", folded))
+    ]
     return [city for _, _, city in sorted(places)][:2]
 
 
-def _about(world: World, place: CityMap) -> Iterator[tuple[str, WebPage]]:
-    city, slug = place.city, _slug(place.city)
+def _about(world: World, place: CityMap) -> Iterator[WebPage]:
+    city = place.city
     sights = [sight.name for sight in world.attractions(city)]
     meals = sorted(world.restaurants(city), key=lambda meal: -meal.rating)
     stays = sorted(world.accommodations(city), key=lambda stay: -stay.rating)
-    where = f"{city} lies in {world.cities[city]}."
 
-    def page(topic: str, title: str, text: str) -> tuple[str, WebPage]:
-        return topic, WebPage(title, f"{SITE}/{slug}/{topic}", text)
+    def page(topic: str, title: str, text: str) -> WebPage:
+        return WebPage(f"{title} {city}", f"{SITE}/{_slug(city)}/{topic}", text)
 
     if sights:
         many = f"Among the {len(sights)} sights" if len(sights) > SHOWN else "The sights"
-        text = f"{where} {many} of {city}: {_listed(sights)}."
-        yield page("sights", f"What to see in {city}", text)
+        text = f"{city} lies in {world.cities[city]}. {many} of {city}: {_listed(sights)}."
+        yield page("sights", "What to see in", text)
     if meals:
         text = _listed([f"{meal.name} ({meal.cuisines})" for meal in meals])
-        yield page("food", f"Where to eat in {city}", f"Well liked in {city}: {text}.")
+        yield page("food", "Where to eat in", f"Well liked in {city}: {text}.")
     if stays:
         text = f"Guests of {city} rate these best: {_listed([stay.name for stay in stays])}."
-        yield page("stay", f"Where to stay in {city}", text)
+        yield page("stay", "Where to stay in", text)
     text = f"Trains stop at {place.station}. Planes land at {place.airport}, outside the city."
-    yield page("arrive", f"How to get to {city}", text)
+    yield page("arrive", "How to get to", text)
 
 
 def _way(ways: Ways, origin: str, destination: str) -> WebPage:
     road, trains = ways.world.ground(origin, destination), ways.timetable(origin, destination)
     km = (road_distance_km(road.distance) if road else None) or ways.road_km(origin, destination)
-    road_words = f"By road it is {round(km):,} km from {origin} to {destination}." if km else ""
-    rail_words = "No direct train."
+    said = [f"No road joins {origin} and {destination}.", "No direct train."]
+    if km:
+        said[0] = f"By road it is {round(km):,} km from {origin} to {destination}."
     if trains:
         fastest = min(trains, key=lambda run: run.minutes)
-        rail_words = (
+        said[1] = (
             f"{len(trains)} direct trains a day; the fastest, {fastest.number}, takes"
             f" {fastest.minutes} minutes."
         )
-    return WebPage(
-        f"From {origin} to {destination}",
-        f"{SITE}/{_slug(origin)}/to/{_slug(destination)}",
-        f"{road_words or f'No road joins {origin} and {destination}.'} {rail_words}",
-    )
+    url = f"{SITE}/{_slug(origin)}/to/{_slug(destination)}"
+    return WebPage(f"From {origin} to {destination}", url, " ".join(said))
 
 
 def _listed(names: list[str]) -> str:
