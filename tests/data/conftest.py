@@ -61,7 +61,7 @@ def errands(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """requests.jsonl, of the same world, and a run folder for every dialect of DeepTravel's."""
     folder = tmp_path_factory.mktemp("errands")
     provider = WorldProvider(World.open(made / "world"))
-    places = RequestScope(list(provider.world.cities), provider.world.dates)
+    places = RequestScope.of(provider.world)
     found, _ = make_requests(
         TripSurvey(provider), places, QUERIES, constraints="mixed", weights=(2, 1, 1), seed=1
     )

@@ -29,7 +29,7 @@ def provider() -> WorldProvider:
 
 @pytest.fixture(scope="module")
 def requests(provider: WorldProvider) -> list[TravelRequest]:
-    places = RequestScope(tuple(provider.world.cities), provider.world.dates)
+    places = RequestScope.of(provider.world)
     made, _ = make_requests(
         TripSurvey(provider), places, 40, constraints="with", weights=(4, 3, 3), seed=11
     )
@@ -104,7 +104,7 @@ def test_what_is_played_is_what_the_rows_promise(requests, provider):
 
 def test_what_has_no_wish_is_met_by_any_row(provider):
     """So few of those that are trained on have none."""
-    places = RequestScope(tuple(provider.world.cities), provider.world.dates)
+    places = RequestScope.of(provider.world)
     plain, _ = make_requests(TripSurvey(provider), places, 8, constraints="without", seed=11)
     asked = [proven.request for proven in plain]
     first = errand_rows("errand-first-row")

@@ -50,7 +50,7 @@ def place() -> Place:
 def requests(place: Place) -> list[TravelRequest]:
     """As many of each shape, with wishes and without."""
     world = place.source.ask.world
-    survey, scope = TripSurvey(place.source.ask), RequestScope(tuple(world.cities), world.dates)
+    survey, scope = TripSurvey(place.source.ask), RequestScope.of(world)
     made = [
         request
         for shape in SHAPES

@@ -47,14 +47,8 @@ def provider() -> WorldProvider:
 
 @pytest.fixture(scope="module")
 def requests(provider: WorldProvider) -> list[TravelRequest]:
-    world = provider.world
-    made, _ = make_requests(
-        TripSurvey(provider),
-        RequestScope(list(world.cities), world.dates),
-        30,
-        constraints="mixed",
-        seed=9,
-    )
+    places = RequestScope.of(provider.world)
+    made, _ = make_requests(TripSurvey(provider), places, 30, constraints="mixed", seed=9)
     return [request for request, _ in made]
 
 

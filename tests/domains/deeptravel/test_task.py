@@ -41,7 +41,7 @@ def provider() -> WorldProvider:
 
 @pytest.fixture(scope="module")
 def requests(provider: WorldProvider) -> list[TravelRequest]:
-    places = RequestScope(tuple(provider.world.cities), provider.world.dates)
+    places = RequestScope.of(provider.world)
     made, _ = make_requests(
         TripSurvey(provider), places, 12, constraints="mixed", weights=(4, 3, 3), seed=3
     )

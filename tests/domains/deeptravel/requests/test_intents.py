@@ -28,12 +28,8 @@ NANO = 3  # of `world`
 
 
 def made_of(world: World, count: int, **settings: object) -> list[ProvenRequest]:
-    return make_requests(
-        TripSurvey(WorldProvider(world)),
-        RequestScope(list(world.cities), world.dates),
-        count,
-        **settings,
-    )[0]
+    survey = TripSurvey(WorldProvider(world))
+    return make_requests(survey, RequestScope.of(world), count, **settings)[0]
 
 
 @pytest.fixture(scope="module")
