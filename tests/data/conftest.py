@@ -12,7 +12,7 @@ from tests.files import read_lines, write_lines
 from tripwright.data.collect import collect
 from tripwright.data.files import open_runs
 from tripwright.domains import dialect_named
-from tripwright.domains.deeptravel.expert import ErrandExpert
+from tripwright.domains.deeptravel.expert.play import ErrandExpert
 from tripwright.domains.deeptravel.requests.file import write_requests
 from tripwright.domains.deeptravel.requests.intents import TripSurvey
 from tripwright.domains.deeptravel.requests.make import RequestScope, make_requests

@@ -8,7 +8,7 @@ import pytest
 from tripwright.domains import dialect_named
 from tripwright.domains.deeptravel.baselines import HABIT_OF, errand_rows, left_to
 from tripwright.domains.deeptravel.cards import Cards, read_cards
-from tripwright.domains.deeptravel.expert import ErrandExpert
+from tripwright.domains.deeptravel.expert.play import ErrandExpert
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests.intents import TripSurvey
 from tripwright.domains.deeptravel.requests.make import RequestScope, make_requests

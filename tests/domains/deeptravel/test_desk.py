@@ -14,7 +14,7 @@ from fastapi.testclient import TestClient
 from tripwright.domains import dialect_named, domain_named
 from tripwright.domains.deeptravel.cards import read_cards
 from tripwright.domains.deeptravel.desk import DESK
-from tripwright.domains.deeptravel.expert import ErrandExpert
+from tripwright.domains.deeptravel.expert.play import ErrandExpert
 from tripwright.domains.deeptravel.place import LiveSource
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests.intents import SHAPES, TripSurvey, nights_of, shape_of

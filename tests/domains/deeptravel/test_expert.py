@@ -10,8 +10,8 @@ import pytest
 
 from tripwright.domains import dialect_named, face_named
 from tripwright.domains.deeptravel.cards import Cards, read_cards, write_page
-from tripwright.domains.deeptravel.expert import ErrandExpert
 from tripwright.domains.deeptravel.expert.choice import SeenRow, read_answer
+from tripwright.domains.deeptravel.expert.play import ErrandExpert
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests import intents
 from tripwright.domains.deeptravel.requests.intents import TripSurvey

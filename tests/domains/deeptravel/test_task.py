@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tripwright.domains import dialect_named
-from tripwright.domains.deeptravel.expert import ErrandExpert
+from tripwright.domains.deeptravel.expert.play import ErrandExpert
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests.intents import TripSurvey
 from tripwright.domains.deeptravel.requests.make import RequestScope, make_requests

@@ -13,7 +13,7 @@ from tripwright.domains.deeptravel.baselines import HABIT_OF, errand_rows
 from tripwright.domains.deeptravel.cards import page_of
 from tripwright.domains.deeptravel.desk import CHECKS, DESK, provider_at
 from tripwright.domains.deeptravel.dialects import DIALECTS
-from tripwright.domains.deeptravel.expert import ErrandExpert
+from tripwright.domains.deeptravel.expert.play import ErrandExpert
 from tripwright.domains.deeptravel.place import LiveSource, open_place
 from tripwright.domains.deeptravel.request import LABELS, MADE_BY, TravelRequest
 from tripwright.domains.deeptravel.requests.intents import TripSurvey

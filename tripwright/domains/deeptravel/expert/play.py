@@ -1,5 +1,7 @@
-"""Plays one request from the first call to the answer: which tool to ask next within the turns that
-are left, what to do where nothing is found, and the answer with what it rests on (row D11).
+"""The expert as a policy: a program that plays a traveller's request from the first call to the
+answer. Which tool to ask next within the turns that are left, what to do where nothing is found,
+and the answer with what it rests on (DeepTravel, section 3.1; rows D6, D11). Its transcripts are
+what a cold start learns from.
 
 The order is there, back, stay, visits. Each part keeps back the calls that the later ones need;
 what is then to spare compares flights with trains, looks for a hotel nearer by, or finds an
@@ -11,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from tripwright.agent.turn import write_call
@@ -38,6 +41,7 @@ from tripwright.domains.deeptravel.requests import intents
 from tripwright.domains.deeptravel.tools.answers import FlightOffer, PointOfInterest
 from tripwright.episode import Session
 from tripwright.errors import UserError
+from tripwright.policies.base import ScriptedPolicy
 from tripwright.tools.answer import unanswered
 from tripwright.tools.face import letters
 
@@ -272,6 +276,10 @@ class Play:
         rows = self._look_up("airport" if isinstance(way, FlightOffer) else "train station")
         return str(rows[0].record.name) if rows else ""
 
+
+# Decides from nothing but the request's intents and what the tools have answered, and says what it
+# could not meet.
+ErrandExpert = partial(ScriptedPolicy, "errand-expert", partial(play_errand, "errand-expert", Play))
 
 # ---- the answer
 

@@ -22,8 +22,6 @@ copied from there. A short walk looks at the row that it takes, and at no other.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import date as Date
-from datetime import timedelta
 from typing import Any
 
 from tripwright.agent.dialect import ShownWork
@@ -35,7 +33,6 @@ from tripwright.domains.deeptravel.expert.choice import (
 )
 from tripwright.domains.deeptravel.request import TravelRequest, Wish
 from tripwright.domains.deeptravel.requests import intents
-from tripwright.domains.deeptravel.requests.intents import nights_of, wishes_of
 from tripwright.domains.deeptravel.tools.answers import (
     FlightOffer,
     HotelOffer,
@@ -43,6 +40,7 @@ from tripwright.domains.deeptravel.tools.answers import (
     TrainOffer,
 )
 from tripwright.domains.wording import NUMBERS, listed
+from tripwright.errors import counted
 from tripwright.tools.face import letters
 
 _SAID = frozenset((*intents.OF_WAY_THERE, *intents.OF_WAY_BACK, *intents.OF_STAY))
@@ -101,7 +99,7 @@ class Thoughts:
             return self._worked_out()
         if not self._begun:
             self._begun = True
-            said = [wish for wish in wishes_of(self._request) if wish in _SAID]
+            said = [wish for wish in intents.wishes_of(self._request) if wish in _SAID]
             wishes = wish_words(self._request, said)
             call = f" What is wished: {wishes}." if wishes else ""
             return f"<think>{trip_words(self._request)}.{call} {_next(tool, arguments)}</think>\n"
@@ -125,32 +123,27 @@ class Thoughts:
         )
 
 
+_WAY = "from {depart_city_name} to {arrival_city_name} on {depart_date}"
+_NEXT = {  # what is asked next
+    "flight_search": f"flights {_WAY}",
+    "train_search": f"trains{{change}} {_WAY}",
+    "hotel_search": "a hotel{called} in {city_name} from {checkin_date} to {checkout_date}",
+    "route_planning": "the way from {origin_name} to {destination_name}",
+    "poi_search": "where to find {query} in {city_name}",
+}
+
+
 def _next(tool: str, arguments: dict[str, Any]) -> str:
-    if tool in ("flight_search", "train_search"):
-        what = "flights" if tool == "flight_search" else "trains"
-        if arguments.get("is_transfer"):
-            what += ", also with a change,"
-        return (
-            f"I look for {what} from {arguments['depart_city_name']} to"
-            f" {arguments['arrival_city_name']} on {arguments['depart_date']}."
-        )
-    if tool == "hotel_search":
-        by_name = f" called {arguments['hotel_name']}" if arguments.get("hotel_name") else ""
-        return (
-            f"I look for a hotel{by_name} in {arguments['city_name']} from"
-            f" {arguments['checkin_date']} to {arguments['checkout_date']}."
-        )
-    if tool == "route_planning":
-        return (
-            f"I look up the way from {arguments['origin_name']} to {arguments['destination_name']}."
-        )
-    return f"I look up where to find {arguments['query']} in {arguments['city_name']}."
+    change = ", also with a change," if arguments.get("is_transfer") else ""
+    called = f" called {arguments['hotel_name']}" if arguments.get("hotel_name") else ""
+    verb = "look for" if tool in ("flight_search", "train_search", "hotel_search") else "look up"
+    return f"I {verb} {_NEXT[tool].format(**arguments, change=change, called=called)}."
 
 
 def trip_words(request: TravelRequest) -> str:
     """From Suzhou to Wuhan on 2026-06-26 and back on 2026-06-28 (2 nights), for two people."""
-    nights = nights_of(request)
-    stay = f" ({nights} night{'s' * (nights != 1)})" if nights else ""
+    nights = intents.nights_of(request)
+    stay = f" ({counted(nights, 'night')})" if nights else ""
     back = f" and back on {request.return_date}" if request.return_date else ", one way"
     return (
         f"From {request.origin} to {request.destination} on {request.depart_date}{back}{stay}, for"
@@ -187,8 +180,8 @@ Look = Callable[[Any], tuple[list[str], str]]
 
 def asked_line(request: TravelRequest) -> str:
     """What was understood of the request: the party and its rooms, the days, the wishes."""
-    first, nights = Date.fromisoformat(request.depart_date), intents.nights_of(request)
-    days = ", ".join(f"{n} {first + timedelta(days=n)}" for n in range(nights + 1))
+    nights = range(intents.nights_of(request) + 1)
+    days = ", ".join(f"{n} {intents.days_after(request.depart_date, n)}" for n in nights)
     wishes = [
         request.transport,
         request.depart_after and f"from {request.depart_after}",
@@ -217,10 +210,8 @@ def way_walk(
     that the way back cannot begin before the end of."""
     offers = [row for row in rows if isinstance(row.record, FlightOffer | TrainOffer)]
     earliest, latest = intents.limits_of(request, back)
-    asked = [
-        *([f"from {earliest}"] if earliest else ()),
-        *([f"by {latest}"] if latest else ()),
-    ]
+    asked = [f"from {earliest}"] if earliest else []
+    asked += [f"by {latest}"] if latest else []
 
     def look(offer: FlightOffer | TrainOffer) -> tuple[list[str], str]:
         departs, arrives = offer.departs_at[11:16], offer.arrives_at[11:16]

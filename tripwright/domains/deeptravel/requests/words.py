@@ -22,7 +22,12 @@ from typing import Any, get_args
 from pydantic import ValidationError
 
 from tripwright.domains.deeptravel.request import Transport, TravelRequest
-from tripwright.domains.deeptravel.requests.intents import days_after, nights_of, shape_of
+from tripwright.domains.deeptravel.requests.intents import (
+    days_after,
+    nights_of,
+    shape_of,
+    wishes_of,
+)
 from tripwright.domains.desk import Span
 from tripwright.domains.wording import MONTHS, NUMBERS, TOGETHER, capitalised, ordinal, speaker
 
@@ -178,7 +183,7 @@ def word_request(rng: random.Random, request: TravelRequest) -> str:
     around it, a third place to visit, a part of a cent."""
     table = grammar()
     main, clauses = _main(rng, request)
-    wishes = [_clause(rng, request, kind, words) for kind, words in _wished(rng, request)]
+    wishes = [_clause(rng, request, kind, words) for kind, words in [*_wished(rng, request)]]
     rng.shuffle(wishes)
     mixed = clauses and rng.random() < 0.3
     sentences = [*clauses, *_joined(rng, wishes)]
@@ -233,25 +238,21 @@ def _party(rng: random.Random, party_size: int, inline: Sequence[str]) -> tuple[
     return "", [f"{rng.choice(party['clause']).format(n=n)}."]
 
 
-def _wished(rng: random.Random, request: TravelRequest) -> list[tuple[str, dict[str, str]]]:
+def _wished(rng: random.Random, request: TravelRequest) -> Iterator[tuple[str, dict[str, str]]]:
     """The table of phrases for each wish, and what goes into its slots."""
-    wishes: list[tuple[str, dict[str, str]]] = []
-    if request.transport:
-        wishes.append((request.transport, {}))
-    for wish in ("depart_after", "arrive_by", "return_after", "return_by"):
-        if clock := getattr(request, wish):
-            wishes.append((wish, {"t": clock_said(rng, clock)}))
-    for wish in ("total_budget", "nightly_budget"):
-        if (budget := getattr(request, wish)) is not None:
-            wishes.append((wish, {"usd": money_said(rng, budget, request.currency)}))
-    if request.hotel:
-        wishes.append(("hotel", {"hotel": name_said(request.hotel)}))
-    if request.hotel_near:
-        wishes.append(("hotel_near", {"place": name_said(request.hotel_near)}))
-    if request.visit:
-        names = dict(zip(("place", "place2"), map(name_said, request.visit), strict=False))
-        wishes.append(("visit" if len(names) == 1 else "visit_two", names))
-    return wishes
+    for wish in wishes_of(request):
+        value = getattr(request, wish)
+        if wish == "transport":
+            yield value, {}
+        elif wish == "visit":
+            names = dict(zip(("place", "place2"), map(name_said, value), strict=False))
+            yield "visit" if len(names) == 1 else "visit_two", names
+        elif wish in ("hotel", "hotel_near"):
+            yield wish, {"hotel" if wish == "hotel" else "place": name_said(value)}
+        elif wish in ("total_budget", "nightly_budget"):
+            yield wish, {"usd": money_said(rng, value, request.currency)}
+        else:
+            yield wish, {"t": clock_said(rng, value)}
 
 
 def _clause(rng: random.Random, request: TravelRequest, kind: str, words: dict[str, str]) -> str:
