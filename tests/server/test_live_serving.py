@@ -3,7 +3,7 @@ that is silent is nobody's answer, and holds nobody up."""
 
 import asyncio
 import json
-from dataclasses import replace
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +16,9 @@ httpx2 = pytest.importorskip("httpx2")
 from tests.server.sample_calls import sample_arguments
 from tripwright.domains import domain_named, face_named
 from tripwright.domains.deeptravel.place import live_source
-from tripwright.domains.deeptravel.routes.live_answers import (
-    LiveAnswers,
-    LiveServerSettings,
-    survey,
-)
+from tripwright.domains.deeptravel.routes.live_answers import LiveAnswers
 from tripwright.domains.deeptravel.tools.answers import RECORDS
-from tripwright.domains.deeptravel.tools.live_tools import LiveToolBox
+from tripwright.domains.deeptravel.tools.live_tools import LiveToolBox, OnFault
 from tripwright.domains.place import PlaceOptions
 from tripwright.server.tools_api import ToolsApp
 from tripwright.tools.answer import ToolAnswer
@@ -53,9 +49,11 @@ def recorded(services: Path, world: World, tmp_path: Path) -> str:
     return store
 
 
-def talk(settings: LiveServerSettings, *requests: tuple[str, str, Any]) -> list[Any]:
+def talk(
+    options: PlaceOptions, *requests: tuple[str, str, Any], on_fault: OnFault = "stop"
+) -> list[Any]:
     """The responses of one worker to (method, path, JSON body or None), one after the other."""
-    app = ToolsApp(LiveAnswers(settings, "deeptravel"))
+    app = ToolsApp(LiveAnswers(options, on_fault))
 
     async def ask_all() -> list[Any]:
         transport = httpx2.ASGITransport(app=app)
@@ -76,7 +74,7 @@ def test_every_tool_answers_as_in_process(face, services, world):
         face_named(face).offer.call_of(tool, sample_arguments(world)[tool]) for tool in RECORDS
     ]
     answers = talk(
-        survey(PlaceOptions(services=services), "stop"),
+        PlaceOptions(services=services),
         *(("POST", f"/tools/{name}?face={face}", said) for name, said in calls),
     )
     with live_source(PlaceOptions(services=services)) as source:
@@ -91,19 +89,20 @@ def test_every_tool_answers_as_in_process(face, services, world):
 
 def test_a_recorded_day_is_served_without_services(recorded, world):
     options = PlaceOptions(store=recorded, snapshot=DAY, replay=True)
-    settings = survey(options, "stop")
-    assert settings.what == f"the live tools of {DAY} as recorded in {recorded}"
-    assert settings.rows == dict.fromkeys(RECORDS, 1)
+    with closing(LiveAnswers(options, "stop")) as answers:
+        assert answers.what == f"the live tools of {DAY} as recorded in {recorded}"
+        content_hash = answers.content_hash
     known = sample_arguments(world)["poi_search"]
     page, found, missed, paged, foreign = talk(
-        settings,
+        options,
         ("GET", "/world", None),
         ("POST", "/tools/poi_search", known),
         ("POST", "/tools", {"name": "web_search", "arguments": {"query": "something else"}}),
         ("POST", "/tools/poi_search?page_rows=2", known),
         ("POST", "/tools/poi_search?face=compact", known),
     )
-    assert page.json()["content_hash"] == settings.content_hash == found.headers["x-world-hash"]
+    assert page.json()["rows"] == dict.fromkeys(RECORDS, 1)
+    assert page.json()["content_hash"] == content_hash == found.headers["x-world-hash"]
     assert page.json()["snapshot"] == DAY and page.json()["mode"] == "replay"
     assert found.json()["error"] is False
     why = f"web_search: this search is not recorded in the snapshot of {DAY}."
@@ -115,8 +114,9 @@ def test_a_recorded_day_is_served_without_services(recorded, world):
 
 
 def test_the_hash_says_what_is_served(recorded, services, world):
-    def hash_of(options: PlaceOptions, on_fault: str = "stop") -> str:
-        return survey(options, on_fault).content_hash
+    def hash_of(options: PlaceOptions, on_fault: OnFault = "stop") -> str:
+        with closing(LiveAnswers(options, on_fault)) as answers:
+            return answers.content_hash
 
     replay = PlaceOptions(store=recorded, snapshot=DAY, replay=True)
     live = PlaceOptions(services=services)
@@ -138,8 +138,7 @@ def test_the_description_is_valid_and_true(replay, recorded, world_folder, world
         if replay
         else PlaceOptions(world_folder, store=recorded)
     )
-    settings = survey(options, "stop")
-    (described,) = talk(settings, ("GET", "/openapi.json", None))
+    (described,) = talk(options, ("GET", "/openapi.json", None))
     document = described.json()
     validator.validate(document)
     assert {path for path in document["paths"] if path.startswith("/tools/")} == {
@@ -155,7 +154,7 @@ def test_the_description_is_valid_and_true(replay, recorded, world_folder, world
                 asked.append((method.upper(), path, said))
                 operations.append(operation)
     for (_, path, _), operation, answer in zip(
-        asked, operations, talk(settings, *asked), strict=True
+        asked, operations, talk(options, *asked), strict=True
     ):
         assert answer.status_code == 200, (path, answer.text)
         if "application/json" in operation["responses"]["200"]["content"]:
@@ -193,10 +192,10 @@ def unanswered(page: str) -> float:
 
 
 def test_a_service_that_does_not_answer_is_nobodys_answer(searching):
-    settings = survey(PlaceOptions(services=searching), "stop")
+    options = PlaceOptions(services=searching)
     lost = ("POST", "/tools/web_search", {"query": "lost"})
     before, silent, answered, unknown, metrics = talk(
-        settings,
+        options,
         ("GET", "/metrics", None),
         lost,
         ("POST", "/tools/web_search", {"query": "museum"}),
@@ -210,7 +209,7 @@ def test_a_service_that_does_not_answer_is_nobodys_answer(searching):
     assert unknown.json()["error"] is True, "only the tools that somebody answers are there"
     assert unanswered(metrics.text) == unanswered(before.text) + 1
     assert "tripwright_server_faults_total 0.0" in metrics.text
-    (told,) = talk(replace(settings, on_fault="tell"), lost)
+    (told,) = talk(options, lost, on_fault="tell")
     assert (told.status_code, told.json()["error"]) == (
         200,
         True,
@@ -218,7 +217,7 @@ def test_a_service_that_does_not_answer_is_nobodys_answer(searching):
 
 
 def test_a_slow_service_holds_nobody_up(searching):
-    app = ToolsApp(LiveAnswers(survey(PlaceOptions(services=searching), "stop"), "deeptravel"))
+    app = ToolsApp(LiveAnswers(PlaceOptions(services=searching), "stop"))
 
     async def play() -> None:
         async with httpx2.AsyncClient(
@@ -250,7 +249,7 @@ def test_served_by_processes_that_share_a_store(services, world, tmp_path, serve
     live = [box.call(*call) for call in calls]
     assert not any(answer.error for answer in live)
     assert served.stop() == 0
-    replay = survey(PlaceOptions(store=store, snapshot=DAY, replay=True), "stop")
+    replay = PlaceOptions(store=store, snapshot=DAY, replay=True)
     replayed = talk(replay, *(("POST", f"/tools/{tool}", said) for tool, said in calls))
     assert [ToolAnswer.from_json(answer.json()) for answer in replayed] == live
 
