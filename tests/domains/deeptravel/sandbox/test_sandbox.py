@@ -296,16 +296,6 @@ def test_what_a_vendor_asks_for_is_capped(sqlite):
     assert sqlite.take("maps", Terms()) <= 0.05
 
 
-def test_waits_grow_to_a_limit_and_vary():
-    retries = Retries(first_wait_s=1.0, longest_wait_s=5.0)
-    for attempt, expected in ((1, 1.0), (2, 2.0), (3, 4.0)):
-        waits = {retries.wait_s(attempt) for _ in range(50)}
-        assert len(waits) > 1 and all(
-            0.75 * expected <= wait <= min(1.25 * expected, 5.0) for wait in waits
-        )
-    assert retries.wait_s(10_000) == 5.0
-
-
 def test_the_vendors_limit_is_kept(store):
     """Nine questions of a vendor that allows 40 a second take at least 0.2 s, in whichever
     sandboxes they are asked."""

@@ -168,9 +168,7 @@ def test_no_store_where_a_folder_or_a_file_stands_in_the_way(tmp_path):
         ):
             open_store(str(tmp_path), create)
     for below in ("a.sqlite", "runs/a.sqlite"):
-        with pytest.raises(
-            UserError, match=r"a.sqlite' cannot be made: '.*notes.txt' is a file, expected a folder"
-        ):
+        with pytest.raises(UserError, match="notes.txt' is a file, expected a folder"):
             open_store(str(file / below))
     assert [path.name for path in tmp_path.iterdir()] == [
         "notes.txt"
@@ -178,28 +176,19 @@ def test_no_store_where_a_folder_or_a_file_stands_in_the_way(tmp_path):
 
 
 def test_a_file_that_is_something_else_stays_as_it_is(tmp_path):
-    text, other = tmp_path / "notes.txt", tmp_path / "world.sqlite"
+    text = tmp_path / "notes.txt"
     text.write_text("a note that is no database, and long enough to have a header " * 10)
-    with sqlite3.connect(other) as db:
-        db.execute("CREATE TABLE city (name TEXT)")
-    db.close()
-    before = other.read_bytes()
     with pytest.raises(UserError, match="cannot be used: file is not a database"):
         open_store(str(text))
-    with pytest.raises(UserError, match="is no store of live tools: found other tables"):
-        open_store(str(other))
-    assert other.read_bytes() == before and text.read_text().startswith("a note")
-
-
-def test_reading_a_store_writes_nothing_into_it(tmp_path):
-    foreign = tmp_path / "foreign.sqlite"
-    with sqlite3.connect(foreign) as db:
-        db.execute("CREATE TABLE sandbox_x (name TEXT)")
-    db.close()
-    before = foreign.read_bytes()
-    with pytest.raises(UserError, match="is no store of live tools"):
-        open_store(str(foreign), create=False)
-    assert foreign.read_bytes() == before
+    for table, create in (("city", True), ("city", False), ("sandbox_x", False)):
+        other = tmp_path / f"{table}-{create}.sqlite"
+        with sqlite3.connect(other) as db:
+            db.execute(f"CREATE TABLE {table} (name TEXT)")
+        db.close()
+        before = other.read_bytes()
+        with pytest.raises(UserError, match="is no store of live tools"):
+            open_store(str(other), create)
+        assert other.read_bytes() == before and text.read_text().startswith("a note")
 
 
 def test_sqlite_says_what_is_wrong_while_it_is_used(tmp_path):

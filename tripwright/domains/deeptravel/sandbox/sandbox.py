@@ -149,9 +149,6 @@ class Retries:
     first_wait_s: float = 0.5
     longest_wait_s: float = 60.0
 
-    def wait_s(self, attempt: int) -> float:
-        return backoff_s(self.first_wait_s, attempt, self.longest_wait_s)
-
 
 class SandboxCounts:
     """What a sandbox did, per tool and vendor and in all. Threads may share one."""
@@ -317,7 +314,8 @@ class Sandbox:
                         fault.kind, self._redacted(message), fault.retry_after_s
                     ) from None
                 self.counts.add(question, "retries")
-                time.sleep(max(retries.wait_s(attempt), pause_s))
+                wait_s = backoff_s(retries.first_wait_s, attempt, retries.longest_wait_s)
+                time.sleep(max(wait_s, pause_s))
 
     def _clean(self, question: SandboxQuestion, answer: ProviderAnswer) -> ProviderAnswer:
         """As it will be read back: without secrets, and without what UTF-8 cannot hold (half a

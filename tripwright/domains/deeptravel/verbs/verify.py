@@ -27,7 +27,6 @@ from tripwright.domains.deeptravel.verifiers.findings import (
     VerifierVerdict,
     calibrate,
     check_labels,
-    labelled_by,
     read_episodes,
     read_labels,
     summary,
@@ -124,7 +123,8 @@ def verify(  # long: half of it is help
         name, account = verifier.name, {"judge": verifier.account()}
     figures = {**summary(verdicts), "verifier": name, "passing": list(passes), **account}
     if settings.against_rules:
-        references["rules"] = labelled_by(RuleVerifier(), answers, passes)
+        by_rules = verify_all(RuleVerifier(), answers, every_turn=True, passing=passes)
+        references["rules"] = {verdict.episode.id: verdict.label for verdict in by_rules}
     figures["calibration"] = {
         name: calibrate(verdicts, reference) for name, reference in references.items()
     }

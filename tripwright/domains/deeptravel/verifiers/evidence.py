@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 from tripwright.domains.deeptravel.cards import Cards, PartName
 from tripwright.domains.deeptravel.request import TravelRequest
@@ -150,6 +150,10 @@ class Pick(NamedTuple):
     card: Any
     row: EvidenceRow
 
+    @property
+    def part(self) -> PartName:
+        return cast(PartName, self.path.partition(".")[0])
+
     def problem(self, kind: str, field: str, message: str, said: object = "") -> VerifierProblem:
         return problem(kind, f"{self.path}.{field}", message, said, self.row)
 
@@ -188,9 +192,8 @@ class Itinerary:
             return problem(f"wrong_{name}", f"{path}.{name}", what, getattr(card, name), row)
         return Pick(path, card, row)
 
-    def picks(self, part: PartName) -> list[Pick]:
-        picks = (each for each in self.references if isinstance(each, Pick))
-        return [pick for pick in picks if pick.path.startswith(f"{part}.")]
+    def picks(self, *parts: PartName) -> list[Pick]:
+        return [each for each in self.references if isinstance(each, Pick) and each.part in parts]
 
     def first(self, part: PartName) -> EvidenceRow | None:
         return next((pick.row for pick in self.picks(part)), None)

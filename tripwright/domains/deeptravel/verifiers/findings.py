@@ -214,6 +214,15 @@ class VerifierVerdict:
     def conclusion(self) -> str:
         return self.finding.trajectory.conclusion if self.finding.trajectory else NO_ANSWER
 
+    @property
+    def label(self) -> TranscriptLabel:
+        """As a reference for the verdicts of another verifier."""
+        rubrics = self.finding.trajectory.rubrics if self.finding.trajectory else {}
+        turns = {turn.call: turn.passes for turn in self.finding.turns}
+        return TranscriptLabel(
+            id=self.episode.id, trajectory=bool(self.passes), turns=turns, rubrics=rubrics
+        )
+
     def record(self) -> dict[str, Any]:
         place, finding = {"line": self.episode.line, "id": self.episode.id}, asdict(self.finding)
         if self.finding.unscored is not None:
@@ -351,23 +360,6 @@ def read_labels(path: Path) -> dict[str, TranscriptLabel]:
     return labels
 
 
-def labelled_by(
-    verifier: Verifier,
-    inputs: Iterable[VerifierInput],
-    passing: Sequence[Conclusion] = PASSING_CONCLUSIONS,
-) -> dict[str, TranscriptLabel]:
-    """The verdicts of another verifier, which is never without one, with every turn judged."""
-    labels: dict[str, TranscriptLabel] = {}
-    for each in inputs:
-        finding = verifier.trajectory(each.request, each.transcript)
-        calls = range(1, len(each.transcript.calls) + 1)
-        turns = {n: verifier.turn(each.request, each.transcript, n).passes for n in calls}
-        labels[each.id] = TranscriptLabel(
-            id=each.id, trajectory=finding.passes(passing), turns=turns, rubrics=finding.rubrics
-        )
-    return labels
-
-
 def check_labels(
     inputs: Iterable[VerifierInput], labels: Mapping[str, TranscriptLabel] | None
 ) -> None:
@@ -390,23 +382,24 @@ def calibrate(
     verdicts: Sequence[VerifierVerdict], labels: Mapping[str, TranscriptLabel], seed: int = 0
 ) -> Calibration:
     """Trajectories, turns that both sides judged, and rubrics that both sides state."""
-    judged = {each.episode.id: each for each in verdicts if each.passes is not None}
-    both = [(verdict, labels[name]) for name, verdict in judged.items() if name in labels]
+    judged = [each.label for each in verdicts if each.passes is not None]
+    both = [(ours, labels[ours.id]) for ours in judged if ours.id in labels]
     turns = [
-        [(turn.passes, label.turns[turn.call]) for turn in ours if turn.call in label.turns]
-        for ours, label in ((verdict.finding.turns, label) for verdict, label in both)
+        [(passes, label.turns[call]) for call, passes in ours.turns.items() if call in label.turns]
+        for ours, label in both
     ]
     rubrics: dict[str, list[list[tuple[bool | None, bool | None]]]] = {}
-    for verdict, label in both:
-        stated = verdict.finding.trajectory.rubrics if verdict.finding.trajectory else {}
-        for key, verdict_of in stated.items():
+    for ours, label in both:
+        for key, met in ours.rubrics.items():
             if key in label.rubrics:
-                rubrics.setdefault(key, []).append([(verdict_of, label.rubrics[key])])
+                rubrics.setdefault(key, []).append([(met, label.rubrics[key])])
     return {
         "compared": len(both),
         "unscored": sum(verdict.passes is None for verdict in verdicts),
         "without_label": sum(verdict.episode.id not in labels for verdict in verdicts),
-        "trajectory": agreement([[(v.passes, label.trajectory)] for v, label in both], seed=seed),
+        "trajectory": agreement(
+            [[(o.trajectory, label.trajectory)] for o, label in both], seed=seed
+        ),
         "turns": agreement(turns, seed=seed),
         "rubrics": {
             key: agreement(pairs, (True, False, None), seed) for key, pairs in rubrics.items()

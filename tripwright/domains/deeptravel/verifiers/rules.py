@@ -12,8 +12,9 @@ that says otherwise. (Number and name are held against the row where references 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import product
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from tripwright.domains.deeptravel.cards import (
@@ -25,7 +26,6 @@ from tripwright.domains.deeptravel.cards import (
     NotCards,
     NotMet,
     OfPart,
-    PartName,
     WithinNightly,
     read_cards,
 )
@@ -214,9 +214,8 @@ FIELDS: dict[str, dict[str, Says]] = {
 
 def field_problems(trip: Itinerary) -> Problems:
     """All of the answer's, each with the call whose turn it belongs to."""
-    for part in BOOKED:
-        for pick in trip.picks(part):
-            yield from (*_against_row(pick), *_price(pick, trip), *_reasons(pick, trip, part))
+    for pick in trip.picks(*BOOKED):
+        yield from (*_against_row(pick), *_price(pick, trip), *_reasons(pick, trip))
     for pick in trip.picks("visits"):
         yield from (*_against_row(pick), *_visit(pick, trip))
     yield from _risks(trip)
@@ -224,7 +223,7 @@ def field_problems(trip: Itinerary) -> Problems:
 
 def missing_prices(trip: Itinerary) -> Problems:
     """A traveller books by the price, so a card says it where its row does."""
-    for pick in (pick for part in BOOKED for pick in trip.picks(part)):
+    for pick in trip.picks(*BOOKED):
         price, row = pick.card.price, pick.row
         if price is None and row.number("price") is not None:
             yield pick.problem("missing_price", "price", f"its row says {row.number('price'):g}")
@@ -279,13 +278,13 @@ BEST: dict[str, tuple[Says, bool, tuple[str, ...]]] = {
 }
 
 
-def _reasons(pick: Pick, trip: Itinerary, part: PartName) -> Problems:
+def _reasons(pick: Pick, trip: Itinerary) -> Problems:
     for place, reason in enumerate(pick.card.reasons):
         match reason:
             case Best():
-                what = _not_best(reason, pick.row, trip, part)
+                what = _not_best(reason, pick, trip)
             case InTime():
-                what = _not_in_time(reason, pick.row, trip, part)
+                what = _not_in_time(reason, pick, trip)
             case WithinNightly(amount=amount, limit=limit):
                 price = nightly(pick.row)
                 holds = price is not None and abs(price - amount) <= CENT and price <= limit
@@ -308,7 +307,8 @@ def _reasons(pick: Pick, trip: Itinerary, part: PartName) -> Problems:
             yield pick.problem(f"wrong_{reason.term}", f"reasons.{place}", what, reason.term)
 
 
-def _not_best(reason: Best, row: EvidenceRow, trip: Itinerary, part: PartName) -> str | None:
+def _not_best(reason: Best, pick: Pick, trip: Itinerary) -> str | None:
+    row = pick.row
     value, least, kinds = BEST[reason.term]
     if row.kind not in kinds:
         return f"{reason.term} has no meaning for a {row.kind}"
@@ -317,7 +317,7 @@ def _not_best(reason: Best, row: EvidenceRow, trip: Itinerary, part: PartName) -
     if reason.term == "cheapest_that_fits":
         if trip.refused:
             return None  # whether a ride fits hangs on the hotel
-        rivals = [each for each in rivals if fits(trip, each, part)]
+        rivals = [each for each in rivals if fits(trip, each, pick.part)]
     values = [said for each in rivals if (said := value(each)) is not None]
     if value(row) is None:
         return f"the row of {row.name} shows nothing of that"
@@ -327,15 +327,16 @@ def _not_best(reason: Best, row: EvidenceRow, trip: Itinerary, part: PartName) -
     return None if value(row) == best else f"{row.name} has {value(row)}, the best is {best}"
 
 
-def _not_in_time(reason: InTime, row: EvidenceRow, trip: Itinerary, part: PartName) -> str | None:
+def _not_in_time(reason: InTime, pick: Pick, trip: Itinerary) -> str | None:
+    row = pick.row
     arrives = reason.term == "arrives_by"
     there, back = ("arrive_by", "return_by") if arrives else ("depart_after", "return_after")
-    wish = back if part == "return" else there
+    wish = back if pick.part == "return" else there
     asked = getattr(trip.request, wish)
     true = _clock("arrives_at" if arrives else "departs_at")(row)
     if reason.limit != asked or reason.time != true:
         return f"its row says {true}, the request {asked or 'no such time'}"
-    return next((miss.what for miss in misses(trip, row, part) if miss.wish == wish), None)
+    return next((miss.what for miss in misses(trip, row, pick.part) if miss.wish == wish), None)
 
 
 def _not_near(reason: Near, hotel: EvidenceRow, trip: Itinerary) -> str | None:
@@ -430,9 +431,13 @@ LEAST_MINUTES_THERE = 60  # between arriving and leaving again
 
 
 def trajectory_of(trip: Itinerary) -> TrajectoryFinding:
-    wrong = {rubric: _missed(trip, rubric) for rubric in RUBRICS}
-    for rubric, checks in CHECKS.items():
-        wrong[rubric] = [found for check in checks for found in check(trip)] + wrong[rubric]
+    wrong = {
+        rubric: [found for check in CHECKS.get(rubric, ()) for found in check(trip)]
+        for rubric in RUBRICS
+    }
+    for pick, miss in _all_misses(trip):
+        kind = miss.wish or "not_what_was_asked"
+        wrong[miss.rubric].append(pick.problem(kind, miss.field, miss.what, pick.row.name))
     rubrics: dict[str, bool | None] = {rubric: not found for rubric, found in wrong.items()}
     for rubric, wishes in OF_WISHES.items():
         if not any(getattr(trip.request, wish) for wish in wishes) and rubrics[rubric]:
@@ -459,26 +464,12 @@ def _conclusion(rubrics: dict[str, bool | None]) -> Conclusion:
     return "very_satisfied" if rubrics["backup_plan"] else "very_satisfied_without_backup"
 
 
-def _missed(trip: Itinerary, rubric: str) -> list[VerifierProblem]:
-    """What recommended rows lack of what was asked, as far as this rubric is about it."""
-    return [
-        pick.problem(miss.wish or "not_what_was_asked", miss.field, miss.what, pick.row.name)
-        for pick, miss in _all_misses(trip)
-        if miss.rubric == rubric
-    ]
-
-
 def _all_misses(trip: Itinerary) -> Iterator[tuple[Pick, Miss]]:
-    for part in BOOKED:
-        for pick in trip.picks(part):
-            yield from ((pick, miss) for miss in misses(trip, pick.row, part))
+    for pick in trip.picks(*BOOKED):
+        yield from ((pick, miss) for miss in misses(trip, pick.row, pick.part))
 
 
 # ---- complete
-
-
-def references(trip: Itinerary) -> Problems:
-    yield from trip.refused
 
 
 def parts_missing(trip: Itinerary) -> Problems:
@@ -516,7 +507,7 @@ def not_asked(trip: Itinerary) -> Problems:
 
 def ride_times(trip: Itinerary) -> Problems:
     """A clock that goes back on the way may only do so over a line of dates."""
-    for pick in (pick for part in RIDES for pick in trip.picks(part)):
+    for pick in trip.picks(*RIDES):
         departs, arrives = moment(pick.row, "departs_at"), moment(pick.row, "arrives_at")
         if departs is None or arrives is None:
             yield pick.problem("time_unknown", "departs", "when it goes is not known")
@@ -644,8 +635,8 @@ def visits(trip: Itinerary) -> Problems:
             yield here[0].problem("other_place", "origin", what, place)
 
 
-CHECKS: dict[str, tuple[Callable[[Itinerary], Problems], ...]] = {
-    "complete": (references, parts_missing, missing_prices),
+CHECKS: dict[str, tuple[Callable[[Itinerary], Iterable[VerifierProblem]], ...]] = {
+    "complete": (attrgetter("refused"), parts_missing, missing_prices),
     "main_requirement": (party, rooms, not_asked),
     "logic": (ride_times, time_there, nights, total, repeated, ways_begin),
     "other_constraints": (budget,),

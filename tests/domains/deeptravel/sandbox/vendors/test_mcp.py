@@ -286,22 +286,6 @@ def test_the_tables_are_part_of_the_version():
     assert len(versions) == 4
 
 
-def test_options_of_a_file():
-    table = {"tool": "trains", "rows": "journeys", "fields": {"number": "code"}, "currency": "CNY"}
-    options = {
-        "url": "http://localhost:1/mcp",
-        "may_store": True,
-        "attribution": "me",
-        "maps": {"train_search": table},
-    }
-    provider = mcp_of_options(options, "vendors.trains")
-    assert provider.name == "trains" and provider.tools == {"train_search"}
-    terms = provider.terms
-    assert (terms.requests_per_second, terms.may_store, terms.attribution) == (1.0, True, "me")
-    del options["may_store"]
-    assert not mcp_of_options(options).terms.may_store
-
-
 def test_without_the_package_there_is_one_line(monkeypatch):
     monkeypatch.setattr("tripwright.domains.deeptravel.vendors.mcp.find_spec", lambda name: None)
     with pytest.raises(UserError, match="pip install 'tripwright\\[mcp\\]'"):
