@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from tests.files import read_lines, write_lines
-from tripwright.data.collect import collect
-from tripwright.data.files import open_runs
+from tripwright.data.trajectories import collect, open_runs
 from tripwright.domains import dialect_named
 from tripwright.domains.deeptravel.expert.play import ErrandExpert
 from tripwright.domains.deeptravel.requests.file import write_requests

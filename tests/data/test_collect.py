@@ -14,9 +14,8 @@ from tests.data.conftest import (
     turns,
     unscored,
 )
-from tripwright.data import collect as collecting
-from tripwright.data.collect import ONE_OF_MANY, collect
-from tripwright.data.files import open_runs
+from tripwright.data import trajectories as collecting
+from tripwright.data.trajectories import ONE_OF_MANY, collect, open_runs
 from tripwright.domains import face_named
 from tripwright.errors import UserError
 

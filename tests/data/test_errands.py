@@ -18,12 +18,17 @@ from tests.data.conftest import (
     turns,
     unscored,
 )
-from tripwright.data import collect as collecting
-from tripwright.data.collect import NOT_PASSED, ONE_OF_MANY, collect
+from tripwright.data import trajectories as collecting
 from tripwright.data.export import export
-from tripwright.data.files import open_runs, read_trajectories
 from tripwright.data.split import REST, divide, merge, mix, write_parts
 from tripwright.data.statistics import statistics
+from tripwright.data.trajectories import (
+    NOT_PASSED,
+    ONE_OF_MANY,
+    collect,
+    open_runs,
+    read_trajectories,
+)
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests.file import read_requests, write_requests
 from tripwright.errors import UserError

@@ -10,9 +10,8 @@ import pytest
 
 from tests.files import read_lines
 from tripwright.agent.chat import ChatFormat
-from tripwright.data.collect import collect
 from tripwright.data.export import export, message_rows
-from tripwright.data.files import StoredEpisode, open_runs, read_trajectories
+from tripwright.data.trajectories import StoredEpisode, collect, open_runs, read_trajectories
 from tripwright.domains import dialect_named, domain_of
 from tripwright.domains.travelplanner.expert import ExpertPolicy
 from tripwright.domains.travelplanner.query import read_queries

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tripwright.data.files import open_runs
 from tripwright.data.statistics import newcombe, reliability
+from tripwright.data.trajectories import open_runs
 from tripwright.errors import UserError
 from tripwright.statistics.rates import rate
 

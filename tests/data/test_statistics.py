@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from tripwright.data.files import StoredEpisode, read_trajectories
 from tripwright.data.statistics import statistics, token_counter
+from tripwright.data.trajectories import StoredEpisode, read_trajectories
 from tripwright.domains import domain_of
 from tripwright.domains.travelplanner.query import Query
 from tripwright.errors import UserError

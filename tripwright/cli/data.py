@@ -46,8 +46,8 @@ def collect(
         raise UserError(f"--out '{out}' is no JSONL file: its name ends in .jsonl.")
     check_new(out, restart, inputs=[transcripts_in(run) for run in runs])
     check_folders(runs)
-    from tripwright.data.collect import collect as collect_runs
-    from tripwright.data.files import open_runs
+    from tripwright.data.trajectories import collect as collect_runs
+    from tripwright.data.trajectories import open_runs
     from tripwright.domains import open_worlds
 
     with open_worlds(world or ()) as worlds:
@@ -68,8 +68,8 @@ def stats(
       tripwright data stats sft.jsonl
       tripwright data stats sft.jsonl --tokenizer models/Qwen3-8B --json
     """
-    from tripwright.data.files import read_trajectories
     from tripwright.data.statistics import statistics
+    from tripwright.data.trajectories import read_trajectories
 
     print_figures(statistics(read_trajectories(files), tokenizer), as_json)
 
@@ -89,7 +89,7 @@ def export(
       tripwright data export sft.jsonl --layout llama-factory --out export/tripwright.jsonl
     """
     from tripwright.data.export import export as export_trajectories
-    from tripwright.data.files import read_trajectories
+    from tripwright.data.trajectories import read_trajectories
 
     check_new(out, restart, inputs=(file,))
     count = export_trajectories(read_trajectories([file]), layout, out)
@@ -152,8 +152,8 @@ def reliability(
       tripwright data reliability runs/teacher_synthetic runs/teacher_given --within 10 --json
     """
     check_folders([synthetic, given])
-    from tripwright.data.files import open_runs
     from tripwright.data.statistics import reliability as compare
+    from tripwright.data.trajectories import open_runs
 
     figures = compare(*open_runs([synthetic, given]))
     difference = figures["difference"]

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tripwright.data.files import StoredEpisode, replacing
+from tripwright.data.trajectories import StoredEpisode, replacing
 from tripwright.errors import UserError
 from tripwright.files import json_object, write_atomically
 from tripwright.transcript import Segment

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tripwright.data.files import asked_for, marks_of, one_domain, request_key
+from tripwright.data.trajectories import asked_for, marks_of, one_domain, request_key
 from tripwright.domains import domain_of_file, domains
 from tripwright.domains.domain import Domain
 from tripwright.errors import UserError

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from tripwright.agent.chat import load_tokenizer
-from tripwright.data.files import SourceRun, StoredEpisode
+from tripwright.data.trajectories import SourceRun, StoredEpisode
 from tripwright.domains.wording import LEVELS
 from tripwright.errors import UserError
 from tripwright.evals.run_card import differences_in

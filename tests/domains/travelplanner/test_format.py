@@ -3,7 +3,7 @@ evaluation and the choice of training data alike."""
 
 import pytest
 
-from tripwright.data.collect import ending_problem, format_problem
+from tripwright.data.trajectories import ending_problem, format_problem
 from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.domain import DOMAIN
 from tripwright.domains.travelplanner.queries.sample import make_queries

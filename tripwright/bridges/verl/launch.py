@@ -35,7 +35,7 @@ from tripwright.bridges.verl.settings import (
     nested,
 )
 from tripwright.data.export import write_rows
-from tripwright.data.files import asked_for, marks_of
+from tripwright.data.trajectories import asked_for, marks_of
 from tripwright.errors import UserError
 from tripwright.files import keep_lines, write_atomically
 from tripwright.inference.local import inspect_model
