@@ -61,10 +61,11 @@ def synthetic_run(folder: Path, episodes: int = 60, steps: int = 90) -> Path:
         lines = [synthetic_episode(i, passed=(i % 10) < 10 * share) for i in range(episodes)]
         write_lines(folder / "eval" / name / "transcripts.jsonl", lines)
         write_json(folder / "eval" / name / "run_card.json", {"transcripts_version": VERSION})
+    share = {"kind": "share"}
     comparison = {
-        "final": {"value": 0.41, "low": 0.28, "high": 0.54, "n": 60, "p": 3.1e-06},
+        "final": {"value": 0.41, "low": 0.28, "high": 0.54, "n": 60, "p_holm": 3e-06} | share,
         "dense_reward": {"value": 1.31, "low": 0.92, "high": 1.71, "n": 60},
-        "schema": {"value": 0.03, "low": -0.01, "high": 0.08, "n": 60},
+        "schema": {"value": 0.03, "low": -0.01, "high": 0.08, "n": 60} | share,
     }
     write_json(folder / "comparison.json", comparison)
     return folder
@@ -402,7 +403,7 @@ def test_the_verb_prints_the_path_and_refuses_a_missing_folder(tmp_path, capsys)
 
 def test_a_difference_within_noise_is_not_called_a_gain(tmp_path):
     folder = synthetic_run(tmp_path / "run", episodes=3, steps=4)
-    noise = {"value": 0.0033, "low": -0.027, "high": 0.033, "n": 300, "p": 1.0}
+    noise = {"value": 0.0033, "low": -0.027, "high": 0.033, "p_holm": 1.0, "kind": "share"}
     (folder / "comparison.json").write_text(json.dumps({"final": noise}), encoding="utf-8")
     source, page = report_of(folder)
     assert "no sure change against SFT: +0.3 points" in page.text

@@ -56,20 +56,13 @@ def number(value: Any) -> float | None:
 
 
 def estimate(record: Any) -> Estimate | None:
-    """Reads {"value", "low", "high", "k", "n"} (or {"mean", …}, or a bare number). None where
-    nothing was measured."""
-    if not isinstance(record, dict):
-        value = number(record)
-        return None if value is None else Estimate(value, None, None, None, None)
-    value = number(record.get("value", record.get("mean")))
-    if value is None:
+    """Reads {"value", "low", "high", "k", "n", "kind"}, of which all but the first may be missing.
+    None where nothing was measured."""
+    if not isinstance(record, dict) or (value := number(record.get("value"))) is None:
         return None
-    k, n = number(record.get("k")), number(record.get("n"))
-    if n == 0:
-        return None
-    low, high = number(record.get("low")), number(record.get("high"))
-    k, n = (None if count is None else int(count) for count in (k, n))
-    return Estimate(value, low, high, k, n, str(record.get("kind", "")))
+    low, high, *counts = (number(record.get(name)) for name in ("low", "high", "k", "n"))
+    k, n = (None if count is None else int(count) for count in counts)
+    return None if n == 0 else Estimate(value, low, high, k, n, str(record.get("kind", "")))
 
 
 class Difference(NamedTuple):
@@ -83,21 +76,22 @@ class Difference(NamedTuple):
     value: float
 
     @classmethod
-    def of(cls, record: Any, share: bool = False) -> Difference | None:
+    def of(cls, record: Any) -> Difference | None:
         """None where nothing was compared. Shares differ by points."""
         figure = estimate(record)
         if figure is None:
             return None
-        share, ends = share or figure.share, (figure.low, figure.high)
-        scale, decimals, unit = (100, 1, " points") if share else (1, 2, "")
-        low, high = ("" if end is None else signed(scale * end, decimals) for end in ends)
+        scale, decimals, unit = (100, 1, " points") if figure.share else (1, 2, "")
+        interval = ""
+        if figure.low is not None and figure.high is not None:
+            low, high = (signed(scale * end, decimals) for end in (figure.low, figure.high))
+            interval = f"{low} to {high}"
         sure = figure.low is not None and (figure.ends[0] > 0 or figure.ends[1] < 0)
-        said = record if isinstance(record, dict) else {}
         return cls(
             f"{signed(scale * figure.value, decimals)}{unit}",
-            f"{low} to {high}" if low and high else "",
-            _p_words(number(said.get("p_holm", said.get("p"))), bool(said.get("p_is_bound"))),
-            bool(said.get("significant", sure)),
+            interval,
+            _p_words(number(record.get("p_holm")), bool(record.get("p_is_bound"))),
+            bool(record.get("significant", sure)),
             figure.value,
         )
 

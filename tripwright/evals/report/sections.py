@@ -49,7 +49,6 @@ from tripwright.evals.report.page import (
     ReportPage,
     Section,
     Text,
-    Value,
     cell_of,
     sentence,
     under,
@@ -202,7 +201,7 @@ def _card(column: Evaluation) -> Card | None:
         "after_rl": comparison,
         "after_rl_with_faults": object_in(comparison, "with_faults"),
     }
-    change = Difference.of(compared.get(column.name, {}).get("final"), True)
+    change = Difference.of(compared.get(column.name, {}).get("final"))
     rules = judged_by(str(score["rules"])) if score.get("rules") else ""
     lines = [
         ("muted", ", ".join(filter(None, (column.note, rules)))),
@@ -286,11 +285,8 @@ def metrics_section(columns: Sequence[Evaluation]) -> Section:
         if not any(metrics):
             continue
         title, note = metric_words(name) or (plain(name).capitalize(), "")
-        values: list[Value] = [*metrics]
-        if comparison:
-            share = any(metric.share for metric in metrics if metric)
-            values.append(_change_cell(Difference.of(comparison.get(name), share)))
-        rows.append((title, note, values))
+        changes = [_change_cell(Difference.of(comparison.get(name)))] if comparison else []
+        rows.append((title, note, [*metrics, *changes]))
     head = [each.title for each in scored] + ["RL − SFT, same queries"] * bool(comparison)
     note = sentence("metrics", bool(comparison), not of_one_run(scored))
     return Section("metrics", "Metrics", [PageTable.of(head, rows)], note)
