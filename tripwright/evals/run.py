@@ -13,7 +13,7 @@ import json
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict
 from datetime import timedelta
@@ -40,7 +40,6 @@ from tripwright.runs import (
     Record,
     TranscriptJournal,
     episode_lines,
-    episodes,
 )
 from tripwright.statistics.rates import wilson
 from tripwright.tools.faults import Faults
@@ -112,19 +111,23 @@ def _score(
     out: Path, card: dict[str, Any], faults: Faults | None, prices: Prices | None
 ) -> dict[str, Any]:
     """Of all that the folder holds, written to score.json too."""
-    path = out / TRANSCRIPTS
-    usage: Counter[str] = Counter()
+    usage, met = Counter[str](), Counter[str]()  # faults by kind, "" for calls without one
 
     def readable(record: Record) -> Record:
-        """The record, where every figure can read it; what it used is added up."""
+        """The record, where every figure can read it; its usage and its faults are counted."""
         Outcome.of(record)
-        usage.update(record["transcript"].get("usage") or {})
+        transcript = record["transcript"]
+        usage.update(transcript.get("usage") or {})
+        calls = (segment.get("call") for segment in transcript["segments"])
+        met.update((call.get("fault") or "").partition(" ")[0] for call in calls if call)
         return record
 
-    records = (line.read(readable) for line in episode_lines(path))
+    records = (line.read(readable) for line in episode_lines(out / TRANSCRIPTS))
     score = score_records(records, str(card.get("rules", "rules")), card)
     if faults:
-        score["faults"] = {"settings": card["faults"], **faults_met(episodes(path))}
+        calls, untouched = met.total(), met.pop("", 0)
+        hit = {"calls": calls, "hit": calls - untouched, "kinds": dict(met.most_common())}
+        score["faults"] = {"settings": card["faults"], **hit}
     if entry := usage_entry(usage, prices):
         score["usage"] = entry
     write_atomically(out / SCORE, json.dumps(score, indent=2) + "\n")
@@ -191,38 +194,23 @@ def _leave(policy: Policy, calls: PaidCalls, line: ProgressLine) -> None:
     calls.close(all_done=False)
 
 
-def faults_met(lines: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """How many calls of how many were hit, by kind."""
-    faults = [
-        segment["call"].get("fault")
-        for line in lines
-        for segment in line["transcript"]["segments"]
-        if segment.get("call")
-    ]
-    kinds = Counter(fault.split()[0] for fault in faults if fault)
-    return {"calls": len(faults), "hit": kinds.total(), "kinds": dict(kinds.most_common())}
-
-
 # ---- what it cost
 
 
-def usage_entry(total: Mapping[str, float], prices: Prices | None) -> dict[str, Any] | None:
+def usage_entry(total: Counter[str], prices: Prices | None) -> dict[str, Any] | None:
     """The entry "usage" of score.json; None for a run that asked no endpoint. Tokens and cost are
     null where they are not known: the endpoint did not count them, or counted those of some
     requests only (`uncounted_requests`)."""
-    requests, uncounted = (int(total.get(name, 0)) for name in ("requests", "uncounted_requests"))
-    if not requests:
+    if not total["requests"]:
         return None
-    tokens = {
-        name: int(total.get(name, 0)) if not uncounted else None
-        for name in ("prompt_tokens", "completion_tokens")
-    }
+    uncounted = int(total["uncounted_requests"])
+    tokens = ("prompt_tokens", "completion_tokens")
     return {
-        "requests": requests,
-        **tokens,
+        "requests": int(total["requests"]),
+        **{name: None if uncounted else int(total[name]) for name in tokens},
         "cached_tokens": int(total["cached_tokens"]) if "cached_tokens" in total else None,
         "uncounted_requests": uncounted,
-        "discarded_requests": int(total.get("discarded_requests", 0)),
+        "discarded_requests": int(total["discarded_requests"]),
         "cost_usd": prices.usd(total) if prices and not uncounted else None,
         "usd_per_million_tokens": asdict(prices) if prices else None,
     }

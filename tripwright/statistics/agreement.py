@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any, TypedDict
+from typing import TypedDict
 
 from tripwright.statistics.rates import Rate, clustered_rate, rate
 from tripwright.statistics.resampling import RESAMPLES, percentiles, resampled_sums
 
 Pair = tuple[Hashable, Hashable]  # what the judge says, what the reference says
 Item = Mapping[str, Hashable]  # rater → label; a label that is missing is not there
+WORDS = {True: "pass", False: "fail", None: "not asked"}
 
 
 class Agreement(TypedDict):
@@ -85,7 +86,7 @@ def _agreeing_pairs(labels: Sequence[Hashable]) -> float:
 
 def agreement(
     items: Sequence[Sequence[Pair]],
-    labels: Sequence[Hashable] = (True, False),
+    labels: Sequence[bool | None] = (True, False),
     seed: int = 0,
     n: int = RESAMPLES,
 ) -> Agreement:
@@ -96,7 +97,7 @@ def agreement(
     """
     nonempty = [item for item in items if item]
     pairs = [pair for item in nonempty for pair in item]
-    places = {label: place for place, label in enumerate(labels)}
+    places: dict[Hashable, int] = {label: place for place, label in enumerate(labels)}
     if strange := [label for pair in pairs for label in pair if label not in places]:
         raise ValueError(f"{strange[0]!r} is none of the labels {list(labels)}")
     confusion = [[0] * len(labels) for _ in labels]
@@ -109,7 +110,7 @@ def agreement(
     return {
         "items": len(nonempty),
         "n": len(pairs),
-        "labels": [_word(label) for label in labels],
+        "labels": [WORDS[label] for label in labels],
         "confusion": confusion,
         "accuracy": rate(sum(k for k, _ in right), len(right))
         if alone
@@ -137,11 +138,3 @@ def _interval(
     if not kappas:
         return None, None, 1.0
     return *percentiles(kappas), 1 - len(kappas) / n
-
-
-def _word(label: Any) -> str:
-    return (
-        {True: "pass", False: "fail", None: "not asked"}[label]
-        if label is None or isinstance(label, bool)
-        else str(label)
-    )

@@ -63,14 +63,6 @@ def wilson(k: int, n: int, confidence: float = CONFIDENCE) -> Interval:
     )
 
 
-def bootstrap_mean(values: Sequence[float], seed: int, n: int = RESAMPLES) -> Interval:
-    """Percentile bootstrap interval of the mean, from n seeded resamples."""
-    sums = resampled_sums([values], seed, n)
-    if min(values) == max(values):
-        return Interval(float(values[0]), float(values[0]))
-    return percentiles(sums[:, 0] / len(values))
-
-
 def mcnemar_exact(b: int, c: int) -> float:
     """Two-sided exact McNemar p-value. b queries passed only before, c only after; queries where
     both agree carry no evidence.
@@ -129,7 +121,8 @@ def mean(values: Sequence[float], seed: int) -> dict[str, float | None]:
     """The mean of one number per query with its bootstrap interval, as score.json holds it."""
     if not values:
         return {"value": None, "low": None, "high": None, "n": 0}
-    low, high = bootstrap_mean(values, seed)
+    means = resampled_sums([values], seed)[:, 0] / len(values)
+    low, high = percentiles(means) if min(values) < max(values) else (float(values[0]),) * 2
     return {"value": math.fsum(values) / len(values), "low": low, "high": high, "n": len(values)}
 
 
