@@ -156,7 +156,13 @@ def test_what_is_not_as_it_should_be_is_named_and_the_rest_is_done(place, run, t
     other_texts = [{**good[0], "query": {**query, "query": f"request {n}"}} for n in range(46)]
     for name, lines, flags, n, said in (
         ("bad", ["oops", *good], "", 4, "line 1: not JSON"),
-        ("far", [good[0], {**good[1], "query": {**query, "org": "Far"}}], "", 2, "line 2: org"),
+        (
+            "far",
+            [good[0], {**good[1], "query": {**query, "org": "Far"}}],
+            "",
+            2,
+            "line 2: 'Far' is no city",
+        ),
         ("off", [good[0], {**good[1], "plan": off}], "", 2, "line 2: day 1: field 'lunch'"),
         ("many", other_texts, "--split train", 46, "the train split has 45"),
         ("again", good[:1] * 3, "--queries {p}/q.jsonl", 3, "line 3: a second plan"),

@@ -20,7 +20,6 @@ from tripwright.domains.domain import (
     Requests,
 )
 from tripwright.domains.judging import Judge, Judged, JudgingModel
-from tripwright.domains.place import Place
 from tripwright.domains.travelplanner import written_work
 from tripwright.domains.travelplanner.baselines import GreedySearch, RowsPolicy
 from tripwright.domains.travelplanner.credit import FIELDS, LOOKS_AT, places_of
@@ -39,7 +38,7 @@ from tripwright.domains.travelplanner.plan.formatter import Formatter, Formatter
 from tripwright.domains.travelplanner.plan_view import plan_page
 from tripwright.domains.travelplanner.planning import judge_plan, solve_query
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
-from tripwright.domains.travelplanner.query import Query, iter_queries, why_outside
+from tripwright.domains.travelplanner.query import Query, iter_queries, why_elsewhere
 from tripwright.domains.travelplanner.rewards import REWARDS
 from tripwright.domains.travelplanner.rules.evaluate import RULES, judge
 from tripwright.domains.travelplanner.rules.facts import (
@@ -90,12 +89,6 @@ def _reads_no_words(dialect: Dialect, settings: FormatterSettings | None) -> str
     return f"Dialect '{dialect.name}' answers in JSON, which no model need read."
 
 
-def _stranger(query: Query, place: Place) -> str | None:
-    if query.org not in place.source.cities:
-        return f"'{query.org}' is no city of world '{place.where}': is it the right world?"
-    return why_outside(query, place.source)
-
-
 def _figures(episodes: Sequence[Episode]) -> dict[str, Any]:
     """Pass rates under the official and the strict rules, whichever the reward goes by, and the gap
     between them; how true the work is that is shown."""
@@ -132,7 +125,7 @@ DOMAIN = Domain(
         Query,
         made_by="tripwright query make",
         reader=iter_queries,
-        refusal=_stranger,
+        refusal=lambda query, place: why_elsewhere(query, place.source),
         slices={"levels": "level", "days": "days"},
     ),
     task=TripTask,

@@ -162,6 +162,13 @@ def why_outside(query: Query, world: World) -> str | None:
     )
 
 
+def why_elsewhere(query: Query, world: World) -> str | None:
+    """Why a request was probably made for another world."""
+    if query.org not in world.cities:
+        return f"{ascii(query.org)} is no city of world '{world.name}': is it the right world?"
+    return why_outside(query, world)
+
+
 def query_to_plan(record: Any) -> Query:
     """One request to be planned. Stricter than the judge, which takes what the official code
     takes. Raises ValueError, which says what is wrong in one line."""

@@ -15,7 +15,7 @@ no plan at the place asked for is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -26,7 +26,12 @@ from tripwright.domains.travelplanner.plan.parse import parse_days
 from tripwright.domains.travelplanner.plan.plan import CityOf, to_official
 from tripwright.domains.travelplanner.queries.reading import Gazetteer, complete
 from tripwright.domains.travelplanner.queries.wishes import CouldNotInfer
-from tripwright.domains.travelplanner.query import Query, query_records, why_no_trip, why_outside
+from tripwright.domains.travelplanner.query import (
+    Query,
+    query_records,
+    why_elsewhere,
+    why_no_trip,
+)
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.errors import (
     NotJson,
@@ -83,21 +88,19 @@ class QueryFile:
             if len(index) < len(self.records):
                 raise UserError(f"Two queries of '{path}' have the same {what}.")
 
-    def find(self, idx: Any, request: Any) -> int:
-        """The place of the request that a line means. `request` is its text, or a record that holds
-        it, or None."""
-        text = request.get("query") if isinstance(request, dict) else request
-        those = f"{len(self.records)} of '{self.path}'"
+    def find(self, line: Mapping[str, Any]) -> int:
+        """The place of the request that a line of a file of plans means."""
+        request, those = line.get("query"), f"{len(self.records)} of '{self.path}'"
+        record = request if isinstance(request, dict) else {"query": request}
+        text, idx = record.get("query"), line.get("idx")
         if isinstance(text, str):
             if (place := self._by_text.get(plain(text))) is None:
-                wrong = f"none of the {those} has the text {_short(text)}"
+                wrong = f"none of the {those} has the text {ascii(plain(text))[:60]}"
                 raise BadLine(f"unknown query: {wrong}")
             return place
-        if idx is None and isinstance(request, dict):
-            idx = request.get("idx")
+        idx = record.get("idx") if idx is None else idx
         if type(idx) is not int:
-            wanted = 'the "query" or the number "idx" of a request'
-            raise BadLine(f"expected {wanted}, found neither")
+            raise BadLine('expected the "query" or the number "idx" of a request, found neither')
         if idx not in self._by_id:
             raise BadLine(f"unknown query: idx {idx} is none of the {those}")
         return self._by_id[idx]
@@ -114,11 +117,6 @@ class QueryFile:
 def plain(text: str) -> str:
     """By which two texts are the same request: blanks do not count."""
     return " ".join(text.split())
-
-
-def _short(text: str) -> str:
-    quoted = ascii(plain(text))
-    return quoted if len(quoted) <= 60 else f"{quoted[:57]}...'"
 
 
 # ---- a file of plans
@@ -161,21 +159,18 @@ class LineReader:
         try:
             record = read_record(line)
             query, inferred = self._request(number, record)
-        except BadLine as problem:
-            return PlanLine(number, None, None, BAD_LINE, f"line {number}: {problem}")
-        except CouldNotInfer as problem:
-            told = f"line {number}: {problem}: delivered, and counted as failed"
+        except BadLine as bad:
+            return PlanLine(number, None, None, BAD_LINE, f"line {number}: {bad}")
+        except CouldNotInfer as unread:
+            told = f"line {number}: {unread}: delivered, and counted as failed"
             return PlanLine(number, None, record["plan"], NOT_INFERRED, told)
         plan, off_schema = official_plan(record["plan"], self._city_of)
         if off_schema:
             told = f"line {number}: {off_schema}"
             return PlanLine(number, query, None, BAD_PLAN, told, inferred)
-        wrong = why_no_trip(query) or why_outside(query, self._world)
-        if query.org not in self._world.cities:
-            nowhere = f"org {ascii(query.org)} is no city of world '{self._world.name}'"
-            wrong = f"{nowhere}: is it the right world?"
-        told = f"line {number}: {wrong}"
-        return PlanLine(number, query, plan, None, told if wrong else None, inferred)
+        wrong = why_elsewhere(query, self._world) or why_no_trip(query)
+        problem = f"line {number}: {wrong}" if wrong else None
+        return PlanLine(number, query, plan, None, problem, inferred)
 
     def _unanswered(self, place: int) -> PlanLine:
         try:
@@ -186,7 +181,7 @@ class LineReader:
 
     def _request(self, number: int, record: dict[str, Any]) -> tuple[Query, tuple[str, ...]]:
         if self._queries is not None:
-            place = self._queries.find(record.get("idx"), record.get("query"))
+            place = self._queries.find(record)
             self._check_first(number, place)
             return self._asked(place)
         query, inferred = _completed(record.get("query"), self._places)

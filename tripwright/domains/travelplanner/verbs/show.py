@@ -20,6 +20,7 @@ from tripwright.domains.travelplanner.plan_view import (
     usd,
     verdict_words,
 )
+from tripwright.domains.travelplanner.query import why_elsewhere
 from tripwright.domains.travelplanner.rules.evaluate import RULES, Rules
 from tripwright.domains.travelplanner.scoring.lines import PlanLine, read_plan
 from tripwright.domains.travelplanner.scoring.score import judge_line, score_line
@@ -84,11 +85,8 @@ def _notes(entry: PlanLine, world: World | None) -> list[str]:
         notes.append(
             f"Not judged: add --world DIR, and --rules {', '.join(RULES[:-1])} or {RULES[-1]}."
         )
-    elif entry.query.org not in world.cities:
-        notes.append(
-            f"'{printable(entry.query.org)}' is no city of world '{world.name}':"
-            " is it the right world?"
-        )
+    elif wrong := why_elsewhere(entry.query, world):
+        notes.append(printable(wrong))
     return notes
 
 

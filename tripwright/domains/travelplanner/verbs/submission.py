@@ -146,7 +146,7 @@ def read_submission(source: Path, queries: QueryFile, world: World | None = None
             continue
         try:
             record = read_record(text)
-            place = queries.find(record.get("idx"), record.get("query"))
+            place = queries.find(record)
         except BadLine as problem:
             submission.notes.append(f"line {number}: {problem}")
             continue
