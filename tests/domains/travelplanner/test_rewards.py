@@ -105,24 +105,18 @@ def test_only_what_was_asked_for_is_counted():
 
 
 @pytest.mark.parametrize("weights", FULL_VALUE)
-def test_an_answer_that_breaks_the_schema_is_worth_0_whatever_the_judge_would_say(weights):
-    made = rewarded(verdict(WHOLE, wished()), 1, False, weights)
-    assert (made.total, made.parts) == (0.0, terms(0, 0, 0, 0, 0))
-
-
-@pytest.mark.parametrize("weights", FULL_VALUE)
 @pytest.mark.parametrize(
-    "crashed",
-    [verdict(None, None, "KeyError"), verdict(WHOLE, None, "ValueError")],
-    ids=["commonsense", "hard"],
+    ("judged", "readable"),
+    [
+        (verdict(WHOLE, wished()), False),  # it breaks the schema, whatever the judge would say
+        (verdict(None, None, "KeyError"), True),  # the judge crashes
+        (verdict(WHOLE, None, "ValueError"), True),
+        (UNDELIVERED, True),
+    ],
 )
-def test_a_plan_that_makes_the_judge_crash_is_worth_0(crashed, weights):
-    assert rewarded(crashed, 2, True, weights).total == 0.0
-
-
-@pytest.mark.parametrize("weights", FULL_VALUE)
-def test_nothing_delivered_is_worth_0(weights):
-    assert rewarded(UNDELIVERED, 1, True, weights).total == 0.0
+def test_what_cannot_be_judged_is_worth_0(judged, readable, weights):
+    made = rewarded(judged, 1, readable, weights)
+    assert (made.total, made.parts) == (0.0, terms(0, 0, 0, 0, 0))
 
 
 states = st.sampled_from([PASSED, FAILED])
