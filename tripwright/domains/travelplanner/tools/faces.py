@@ -42,6 +42,19 @@ def own_texts(between: str, colon: str) -> dict[type, Callable[[Any], Pieces]]:
     }
 
 
+# ---- columns that several faces have: label, field, form
+
+
+PRICE = ("price", "price_usd", number)
+MEAL_COST = ("average_cost", "average_cost_usd", number)
+NIGHTS = ("minimum_nights", "minimum_nights", number)
+TIMES = ("departure_time", "arrival_time", "duration")
+CITIES_AND_NUMBERS = {
+    City: Table(columns("city")),
+    Number: Table(columns(("result", "value", number))),
+}
+
+
 # ---- Planner-R1's (row P1): lists of objects with all useful fields in file order
 
 
@@ -54,6 +67,9 @@ TOOLS = (  # the paper's, whatever else the core has
     "get_cities",
     "calculator",
 )
+# text, as the plan repeats it
+MILES = ("distance", "distance_miles", lambda miles: f"{number(miles)} miles")
+REVIEW = ("review_rating", "rating", number)
 PLANNER_R1 = Face(
     name="planner_r1",
     core=TravelTools,
@@ -63,43 +79,27 @@ PLANNER_R1 = Face(
     tables={
         Flight: Table(
             columns(
-                ("flight_number", "number"),
-                ("price", "price_usd", number),
-                "departure_time",
-                "arrival_time",
-                "duration",
-                "date",
-                "origin",
-                "destination",
-                # text, as the plan repeats it
-                ("distance", "distance_miles", lambda miles: f"{number(miles)} miles"),
+                ("flight_number", "number"), PRICE, *TIMES, "date", "origin", "destination", MILES
             )
         ),
         Accommodation: Table(
             columns(
                 "name",
-                ("price", "price_usd", number),
+                PRICE,
                 "room_type",
                 "house_rules",
-                ("minimum_nights", "minimum_nights", number),
+                NIGHTS,
                 "maximum_occupancy",
-                ("review_rating", "rating", number),
+                REVIEW,
                 "city",
             )
         ),
         Restaurant: Table(
-            columns(
-                "name",
-                ("average_cost", "average_cost_usd", number),
-                "cuisines",
-                ("aggregate_rating", "rating", number),
-                "city",
-            )
+            columns("name", MEAL_COST, "cuisines", ("aggregate_rating", "rating", number), "city")
         ),
         Attraction: Table(columns(*Attraction._fields)),
         Route: Table(columns(*Route._fields[:-1], ("cost", "cost_usd"))),
-        City: Table(columns("city")),
-        Number: Table(columns(("result", "value", number))),
+        **CITIES_AND_NUMBERS,
     },
 )
 
@@ -119,31 +119,20 @@ COMPACT = Face(
     write=write_arrays,
     own_texts=own_texts(",", ":"),
     tables={
-        Flight: Table(
-            columns(("price", "price_usd", number), "duration", "number"),
-            cheapest_first="price_usd",
-        ),
+        Flight: Table(columns(PRICE, "duration", "number"), cheapest_first="price_usd"),
         Accommodation: Table(
-            columns(
-                ("price", "price_usd", number),
-                "room_type",
-                ("minimum_nights", "minimum_nights", number),
-                "maximum_occupancy",
-                "house_rules",
-                "name",
-            ),
+            columns(PRICE, "room_type", NIGHTS, "maximum_occupancy", "house_rules", "name"),
             cheapest_first="price_usd",
             lettered=True,
         ),
         Restaurant: Table(
-            columns(("average_cost", "average_cost_usd", number), "cuisines", "name"),
+            columns(MEAL_COST, "cuisines", "name"),
             cheapest_first="average_cost_usd",
             lettered=True,
         ),
         Attraction: Table(columns("name")),
         Route: Table(columns("duration", "distance", ("cost", "cost_usd"))),
-        City: Table(columns("city")),
-        Number: Table(columns(("result", "value", number))),
+        **CITIES_AND_NUMBERS,
     },
 )
 
@@ -220,21 +209,14 @@ STAR = Face(
     words={"mode": {"self-driving": "driving", "taxi": "taxi"}},
     tables={
         Flight: Table(
-            columns(
-                "number",
-                ("price", "price_usd", number),
-                ("departs", "departure_time"),
-                ("arrives", "arrival_time"),
-                "duration",
-                ("miles", "distance_miles", float),
-            ),
+            columns("number", PRICE, *TIMES, ("miles", "distance_miles", float)),
             heading=(
                 "A SearchFlight for {origin} to {destination} on {date} found the following {count}"
                 " flights:"
             ),
             row=(
-                "{n}. [{number}] ${price}. Departure: {departs}, Arrival: {arrives}, Actual Elapsed"
-                " Time: {duration}, Distance: {miles} miles"
+                "{n}. [{number}] ${price}. Departure: {departure_time}, Arrival: {arrival_time},"
+                " Actual Elapsed Time: {duration}, Distance: {miles} miles"
             ),
         ),
         Accommodation: Table(
@@ -255,12 +237,7 @@ STAR = Face(
             ),
         ),
         Restaurant: Table(
-            columns(
-                "name",
-                ("average_cost", "average_cost_usd", number),
-                "cuisines",
-                ("rating", "rating", float),
-            ),
+            columns("name", MEAL_COST, "cuisines", ("rating", "rating", float)),
             heading="A SearchRestaurant for city {city} found the following {count} restaurants:",
             row="{n}. [{name}] Avg. Cost ${average_cost}. Cuisines: {cuisines}. Rating: {rating}",
         ),
