@@ -4,7 +4,7 @@ measure how hard they are."""
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -34,7 +34,7 @@ from tripwright.domains.deeptravel.requests.make import (
 )
 from tripwright.domains.place import PlaceOptions
 from tripwright.errors import UserError
-from tripwright.files import check_new, make_parent, write_atomically
+from tripwright.files import check_folder, check_new, make_parent, write_atomically
 from tripwright.progress import StatusLine
 from tripwright.world.store import World
 
@@ -43,33 +43,29 @@ Requests = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class RequestFlags:
-    """What requests are made, how many, and where they go."""
-
-    out: Path = option(..., "JSONL file to write. The proofs go beside it: requests.proofs.jsonl.")
+def make(  # long: most of it is help
+    *,
+    out: Path = option(..., "JSONL file to write. The proofs go beside it: requests.proofs.jsonl."),
     cities: str | None = option(
         None, "Live: the cities, as 'London,Paris,Berlin'.", show_default=False
-    )
+    ),
     days: str | None = option(
         None, "Live: days and ranges, as 2026-06-26..2026-07-05,2026-07-11.", show_default=False
-    )
-    count: int = option(100, "How many.", min=1)
-    constraints: Constraints = option("with", "Personal wishes.")
+    ),
+    count: int = option(100, "How many.", min=1),
+    constraints: Constraints = option("with", "Personal wishes."),
     levels: str | None = option(
         None,
         "Weights of easy, medium, hard.  [default: with 156:45:299, without 222:78:200,"
         " mixed their sum]",
-    )
-    seed: int = option(0, "Equal seeds give equal files.", min=0)
+    ),
+    seed: int = option(0, "Equal seeds give equal files.", min=0),
     not_in: list[Path] | None = option(
         None, "Request file whose trips are not repeated. May be given again."
-    )
-    restart: Restart = False
-
-
-def make(  # long: most of it is help
-    settings: RequestFlags, place: PlaceOptions, as_json: Json = False
+    ),
+    restart: Restart = False,
+    place: PlaceOptions,
+    as_json: Json = False,
 ) -> None:
     """Make different requests of travellers: atomic intents combined, each request proved to be
     possible, then worded.
@@ -91,41 +87,41 @@ def make(  # long: most of it is help
         --days 2026-06-26..2026-07-05 \\
         --store runs/live.sqlite --snapshot 2026-06-20 --count 40 --out live.jsonl
     """
-    weights = read_levels(settings.levels) if settings.levels is not None else None
-    check_new(settings.out, settings.restart, inputs=settings.not_in or ())
+    weights = read_levels(levels) if levels is not None else None
+    check_new(out, restart, inputs=not_in or ())
     excluded = frozenset(
-        request_key(request) for path in settings.not_in or () for request in read_requests(path)
+        request_key(request) for path in not_in or () for request in read_requests(path)
     )
-    line, scope = StatusLine(log_seconds=5), _scope(settings, place)
+    line, scope = StatusLine(log_seconds=5), _scope(cities, days, place)
     with live_source(place) as source:
         closed = source.closed if source.ask is source.closed else None
         survey = TripSurvey(source.ask)
 
         def report(tally: RequestTally) -> None:
-            line.show(_progress(tally, settings.count, line.seconds, survey.asked))
+            line.show(_progress(tally, count, line.seconds, survey.asked))
 
         proven, tally = make_requests(
             survey,
             scope,
-            settings.count,
-            constraints=settings.constraints,
+            count,
+            constraints=constraints,
             weights=weights,
-            seed=settings.seed,
+            seed=seed,
             excluded=excluded,
             report=report,
         )
     line.end()
-    make_parent(settings.out)
+    make_parent(out)
     # the proofs first: where there are requests, there are proofs of them
-    proofs = proofs_beside(settings.out)
+    proofs = proofs_beside(out)
     records = ({"id": request.id, **asdict(proof)} for request, proof in proven)
     write_atomically(proofs, lines_of(records))
-    write_requests(settings.out, [request for request, _ in proven])
+    write_requests(out, [request for request, _ in proven])
     figures = {
-        "out": str(settings.out),
+        "out": str(out),
         "proofs": str(proofs),
         **({"world": closed.world.content_hash} if closed else {"services": source.identity}),
-        "seed": settings.seed,
+        "seed": seed,
         "requests": len(proven),
         "with_wishes": sum(request.constrained for request, _ in proven),
         "levels": {level: tally.levels[level] for level in LEVELS if tally.levels[level]},
@@ -145,15 +141,15 @@ def _progress(tally: RequestTally, total: int, seconds: float, calls: int) -> st
     return f"{done}, {calls} calls of tools, {tally.rejected.total()} rejected ({often})"
 
 
-def _scope(settings: RequestFlags, place: PlaceOptions) -> RequestScope:
+def _scope(cities: str | None, days: str | None, place: PlaceOptions) -> RequestScope:
     if place.world is None or place.services is not None:
-        if settings.cities is None or settings.days is None:
+        if cities is None or days is None:
             raise UserError(
                 "Requests are for --world DIR, or for live services with --cities 'London,Paris,…'"
                 " and --days 2026-06-26..2026-06-30."
             )
-        return named_places(settings.cities, settings.days)
-    if settings.cities is not None or settings.days is not None:
+        return named_places(cities, days)
+    if cities is not None or days is not None:
         raise UserError("--cities and --days are of live services; a world has its own.")
     world = World.open(place.world)
     if len(world.cities) < 2 or not world.dates:
@@ -167,22 +163,19 @@ def _scope(settings: RequestFlags, place: PlaceOptions) -> RequestScope:
 # ---- difficulty, review
 
 
-@dataclass(frozen=True)
-class DifficultyFlags:
-    """Which requests are measured, by which runs."""
-
-    requests: Requests
-    runs: list[Path] = argument("Run folders, or files of transcripts.", metavar="RUN...")
-    out: Path = option(..., "Folder to write: difficulty.jsonl, sft.jsonl and rl.jsonl.")
-    least: int = option(2, "Scored attempts that a request must have to be measured.", min=1)
+def difficulty(
+    *,
+    requests: Requests,
+    runs: list[Path] = argument("Run folders, or files of transcripts.", metavar="RUN..."),
+    out: Path = option(..., "Folder to write: difficulty.jsonl, sft.jsonl and rl.jsonl."),
+    least: int = option(2, "Scored attempts that a request must have to be measured.", min=1),
     share: float = option(
         0.1, "Hard requests among those for SFT, and easy ones among those for RL.", min=0, max=0.5
-    )
-    seed: int = option(0, "Of the dice that choose this share.", min=0)
-    restart: Restart = False
-
-
-def difficulty(settings: DifficultyFlags, as_json: Json = False) -> None:
+    ),
+    seed: int = option(0, "Of the dice that choose this share.", min=0),
+    restart: Restart = False,
+    as_json: Json = False,
+) -> None:
     """Measure how hard requests are: 1 minus the share of attempts that passed. Easy ones go to
     SFT, hard ones to RL, some the other way.
 
@@ -193,18 +186,15 @@ def difficulty(settings: DifficultyFlags, as_json: Json = False) -> None:
       tripwright request difficulty requests.jsonl runs/k1 runs/k2 runs/k3 --out staged
       tripwright request difficulty requests.jsonl runs/pool --least 8 --share 0.05 --out staged
     """
-    requests = read_requests(settings.requests)
-    if settings.out.exists() and not settings.out.is_dir():
-        raise UserError(f"'{settings.out}' is a file. Name a folder for --out.")
-    files = {name: settings.out / f"{name}.jsonl" for name in ("difficulty", "sft", "rl")}
-    if settings.out.is_dir():
+    pool = read_requests(requests)
+    check_folder(out)
+    files = {name: out / f"{name}.jsonl" for name in ("difficulty", "sft", "rl")}
+    if out.is_dir():
         for path in files.values():
-            check_new(path, settings.restart, inputs=(settings.requests,))
-    tried = request_file.measured(
-        requests, request_file.read_attempts(settings.runs), settings.least
-    )
-    sft, rl = request_file.staged(requests, tried, settings.share, settings.seed)
-    settings.out.mkdir(parents=True, exist_ok=True)
+            check_new(path, restart, inputs=(requests,))
+    tried = request_file.measured(pool, request_file.read_attempts(runs), least)
+    sft, rl = request_file.staged(pool, tried, share, seed)
+    out.mkdir(parents=True, exist_ok=True)
     measured = (
         {"id": name, "difficulty": one.difficulty, "attempts": one.attempts, "passed": one.passed}
         for name, one in tried.items()
@@ -214,13 +204,13 @@ def difficulty(settings: DifficultyFlags, as_json: Json = False) -> None:
     write_requests(files["rl"], rl)
     levels = Counter(one.level for one in tried.values())
     figures = {
-        "requests": len(requests),
+        "requests": len(pool),
         "measured": len(tried),
         "levels": {level: levels[level] for level in LEVELS if levels[level]},
         "sft": len(sft),
         "rl": len(rl),
-        "not_measured": len(requests) - len(tried),
-        "out": str(settings.out),
+        "not_measured": len(pool) - len(tried),
+        "out": str(out),
     }
     print_figures(figures, as_json)
 

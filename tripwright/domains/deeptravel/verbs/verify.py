@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -41,30 +40,8 @@ from tripwright.runs import JUDGEMENTS, transcripts_at
 from tripwright.statistics.agreement import Agreement
 
 
-@dataclass(frozen=True)
-class VerifyFlags:
-    """By whom answers are verified, and what the verdicts are held against."""
-
-    judging: Path | None = option(
-        None, "A TOML file with an LLM judge (docs/verifying.md).", show_default="rules alone"
-    )
-    labels: Path | None = option(
-        None,
-        'Hold the verdicts against a file: {"id": …, "trajectory": true} per line.',
-        show_default=False,
-    )
-    against_rules: bool = flag(
-        "--against-rules", "Judge: hold its verdicts against those of the rules."
-    )
-    every_turn: bool = flag(
-        "--every-turn",
-        "Judge every turn, also where the verdict is clear before (for calibration).",
-    )
-    out: Path | None = option(None, "JSONL file of verdicts to write.", show_default=False)
-    restart: Restart = False
-
-
 def verify(  # long: half of it is help
+    *,
     transcripts: Annotated[
         Path,
         typer.Argument(
@@ -73,7 +50,23 @@ def verify(  # long: half of it is help
             " lines with one id the latest counts.",
         ),
     ],
-    settings: VerifyFlags,
+    judging: Path | None = option(
+        None, "A TOML file with an LLM judge (docs/verifying.md).", show_default="rules alone"
+    ),
+    labels: Path | None = option(
+        None,
+        'Hold the verdicts against a file: {"id": …, "trajectory": true} per line.',
+        show_default=False,
+    ),
+    against_rules: bool = flag(
+        "--against-rules", "Judge: hold its verdicts against those of the rules."
+    ),
+    every_turn: bool = flag(
+        "--every-turn",
+        "Judge every turn, also where the verdict is clear before (for calibration).",
+    ),
+    out: Path | None = option(None, "JSONL file of verdicts to write.", show_default=False),
+    restart: Restart = False,
     as_json: Json = False,
 ) -> None:
     """Verify the answers of a run: first the whole trajectory, then, where it passes, every turn
@@ -96,39 +89,39 @@ def verify(  # long: half of it is help
       tripwright verify runs/a --judging judge.toml --against-rules --every-turn \\
         --labels labels.jsonl
     """
-    judging: JudgeSettings | None = None
-    if settings.judging is not None:
-        judging = domain_named(NAME).judge.read_settings(None, settings.judging)
-    elif settings.against_rules:
+    judge: JudgeSettings | None = None
+    if judging is not None:
+        judge = domain_named(NAME).judge.read_settings(None, judging)
+    elif against_rules:
         raise UserError("--against-rules holds a judge's verdicts against rules: give --judging.")
     path = transcripts_at(transcripts)
-    if settings.out is not None:
-        check_new(settings.out, settings.restart, inputs=(path,))
-    passes = judging.passing if judging is not None else PASSING_CONCLUSIONS
+    if out is not None:
+        check_new(out, restart, inputs=(path,))
+    passes = judge.passing if judge is not None else PASSING_CONCLUSIONS
     answers = read_episodes(path)
     if path == transcripts:  # in a run folder an id that comes again was tried again
         _tell_repeated(path, len(answers))
-    if judging is None or settings.against_rules:
+    if judge is None or against_rules:
         _check_for_rules(path, answers)
-    references = {"labels": read_labels(settings.labels)} if settings.labels else {}
-    if settings.labels or settings.against_rules:
+    references = {"labels": read_labels(labels)} if labels else {}
+    if labels or against_rules:
         check_labels(answers, references.get("labels"))
     name, account = RuleVerifier.name, dict[str, Any]()
-    if judging is None:
-        verdicts = _verified(RuleVerifier(), answers, 1, settings.every_turn, passes)
+    if judge is None:
+        verdicts = _verified(RuleVerifier(), answers, 1, every_turn, passes)
     else:
-        with judging.log((settings.out or path).with_name(JUDGEMENTS)) as log:
-            verifier, at_once = judging.verifier(log), judging.items_at_once
-            verdicts = _verified(verifier, answers, at_once, settings.every_turn, passes)
+        with judge.log((out or path).with_name(JUDGEMENTS)) as log:
+            verifier, at_once = judge.verifier(log), judge.items_at_once
+            verdicts = _verified(verifier, answers, at_once, every_turn, passes)
         name, account = verifier.name, {"judge": verifier.account()}
     figures = {**summary(verdicts), "verifier": name, "passing": list(passes), **account}
-    if settings.against_rules:
+    if against_rules:
         by_rules = verify_all(RuleVerifier(), answers, every_turn=True, passing=passes)
         references["rules"] = {verdict.episode.id: verdict.label for verdict in by_rules}
     figures["calibration"] = {
         name: calibrate(verdicts, reference) for name, reference in references.items()
     }
-    _tell(verdicts, figures, settings.out, as_json)
+    _tell(verdicts, figures, out, as_json)
 
 
 def _tell_repeated(path: Path, answers: int) -> None:
