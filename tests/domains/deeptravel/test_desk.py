@@ -32,7 +32,7 @@ from tripwright.world.generator import build_tables, build_world
 from tripwright.world.store import World
 
 DOMAIN = domain_named("deeptravel")
-PER_SHAPE = 40
+COUNT = 120
 POOR: tuple[dict[str, Any], ...] = (
     {"total_budget": 60.0},
     {"arrive_by": "06:00"},
@@ -48,24 +48,11 @@ def place() -> Place:
 
 @pytest.fixture(scope="module")
 def requests(place: Place) -> list[TravelRequest]:
-    """As many of each shape, with wishes and without."""
-    world = place.source.ask.world
-    survey, scope = TripSurvey(place.source.ask), RequestScope.of(world)
-    made = [
-        request
-        for shape in SHAPES
-        for request, _ in make_requests(
-            survey,
-            scope,
-            PER_SHAPE,
-            constraints="mixed",
-            weights=(1, 0, 0) if shape == "one_way" else (1, 1, 1),
-            plain_share=0.2,
-            seed=5,
-            possible=lambda combination, shape=shape: combination.shape == shape,
-        )[0]
-    ]
-    return made
+    """Of every shape, with wishes and without."""
+    survey, places = TripSurvey(place.source.ask), RequestScope.of(place.source.ask.world)
+    wishes = {"constraints": "mixed", "weights": (1, 1, 1), "plain_share": 0.2}
+    made, _ = make_requests(survey, places, COUNT, **wishes, seed=5)
+    return [request for request, _ in made]
 
 
 def played(request: TravelRequest, place: Place, dialect: str = DESK.dialect) -> Episode:
