@@ -35,12 +35,10 @@ from tripwright.bridges.verl.settings import (
     nested,
 )
 from tripwright.data.export import write_rows
-from tripwright.data.trajectories import asked_for, marks_of
 from tripwright.errors import UserError
 from tripwright.files import keep_lines, write_atomically
 from tripwright.inference.local import inspect_model
 from tripwright.runs import logged_steps
-from tripwright.training.data_source import RL, trips_of
 from tripwright.training.recipe import Recipe
 from tripwright.training.run_folder import RunFolder
 from tripwright.training.stages import check_starting_model, stage_before, take_stages
@@ -149,7 +147,8 @@ def command_for(recipe: Recipe, model: str, run: Path, python: str) -> VerlComma
 
 
 def prepare(recipe: Recipe, run: Path, command: VerlCommand) -> None:
-    """RUN/verl/: the trips as Parquet, the configuration, the agent loop's name."""
+    """RUN/verl/: the configuration, the agent loop's name, and as many rows as a step has
+    prompts."""
     folder = run / FOLDER
     folder.mkdir(exist_ok=True)
     whole = {
@@ -167,41 +166,14 @@ def prepare(recipe: Recipe, run: Path, command: VerlCommand) -> None:
         "run": str(run.absolute()),
     }
     write_atomically(folder / LOOPS, json.dumps([loop], indent=2))
-    if not (folder / TRAIN).is_file():
-        write_rows(_rows(recipe), folder / TRAIN)
-
-
-def _rows(recipe: Recipe) -> Iterator[dict[str, Any]]:
-    """A row for each trip of the run, by its number. The agent loop opens the episode by that
-    number; the words are for people, and for verl's tables. Only the fields of a request are there,
-    nothing that its file adds, such as a plan that answers it: training data must not hold the
-    answer."""
-    settings, dialect = check_for_verl(recipe), recipe.dialect.dialect()
-    trips, system = trips_of(recipe, RL), dialect.prompt(dialect.offered())
-    for number in range((settings.steps or 0) * settings.prompts_per_step):
-        request, place = trips.request_at(number)
-        world, content_hash = (getattr(place, key, None) for key in ("name", "content_hash"))
-        yield {
-            "data_source": "tripwright" if world is None else f"tripwright/{world}",
-            "prompt": [
-                {"role": "system", "content": system},
-                {"role": "user", "content": request.query},
-            ],
-            "ability": "travel planning",
-            "reward_model": {
-                "style": "rule",
-                "ground_truth": json.dumps(asked_for(request), ensure_ascii=False),
-            },
-            "extra_info": {
-                "index": number,
-                "split": "train",
-                **marks_of(recipe.domain, request),
-                "dialect": dialect.name,
-                "world": world,
-                "world_hash": content_hash,
-            },
-            "agent_name": NAME,
-        }
+    # verl wants a table of prompts; the agent loop opens an episode by the number of its trip
+    row = {
+        "data_source": NAME,
+        "prompt": [{"role": "user", "content": "a trip of the recipe"}],
+        "reward_model": {"style": "rule", "ground_truth": ""},
+        "agent_name": NAME,
+    }
+    write_rows([row] * check_for_verl(recipe).prompts_per_step, folder / TRAIN)
 
 
 def newest_checkpoint(run: Path) -> int:

@@ -13,6 +13,8 @@ rollout without a gradient is not sent at all: it counts in the weights of the o
 from __future__ import annotations
 
 import atexit
+import os
+import socket
 import threading
 from collections import Counter
 from collections.abc import Sequence
@@ -26,13 +28,13 @@ import torch
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
 from tripwright.bridges.verl import FOLDER
-from tripwright.episode import Session, Task, open_session
+from tripwright.episode import Session, open_session
 from tripwright.rewards.reward import Reward
 from tripwright.rewards.spec import resolve_reward
 from tripwright.tools.toolbox import Tools
 from tripwright.training.data_source import RL, trips_of
 from tripwright.training.grpo import GrpoSettings, has_gradient
-from tripwright.training.logprobs import RolloutRow, rows_of
+from tripwright.training.logprobs import rows_of
 from tripwright.training.losses import token_weights
 from tripwright.training.recipe import Recipe, recipe_of_run
 from tripwright.training.rl_loop import minibatches_of
@@ -56,14 +58,11 @@ class Conditions:
     tools: Tools | None
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def task(self, number: int) -> Task:
-        with self.lock:
-            return self.trips.at(number)
-
     def open(self, number: int, group: str, member: int, chat: ChatFormat) -> Session:
         """As `training.rollout_worker` opens it: the same call of all members of a group may be
         made to fail, and each has its own random numbers, by its id."""
-        task = self.task(number).renamed(group)
+        with self.lock:
+            task = self.trips.at(number)
         return open_session(
             task.renamed(f"{group}/{member}"),
             self.dialect,
@@ -82,19 +81,13 @@ def conditions_of(run: str) -> Conditions:
     settings, dialect = recipe.rl.settings, recipe.dialect.dialect()
     atexit.register(_OPEN.close)
     tools = tools_of(recipe, settings.tools, dialect)
-    judging = Path(run) / FOLDER / "judging" / _process_name()
-    if recipe.judging is not None:  # a journal has one writer
+    # a journal has one writer
+    judging = Path(run) / FOLDER / "judging" / f"{socket.gethostname()}-{os.getpid()}"
+    if recipe.judging is not None:
         judging.mkdir(parents=True, exist_ok=True)
     judged = _OPEN.enter_context(recipe.domain.judge.opened(recipe.judging, judging))
     rewards = [resolve_reward(name, recipe.domain.rewards) for name in settings.curriculum.rewards]
     return Conditions(recipe, settings, dialect, trips_of(recipe, RL, judged), rewards, tools)
-
-
-def _process_name() -> str:
-    import os
-    import socket
-
-    return f"{socket.gethostname()}-{os.getpid()}"
 
 
 @dataclass(frozen=True)
@@ -153,12 +146,14 @@ def update_of(minibatch: list[Rollout], settings: GrpoSettings) -> Update:
                 len(tokens_of),
                 torch.tensor([rollout.tokens]),
             )
-            rows.append(_row(rollout, index, row, weights_1T[0].tolist()))
+            rows.append(
+                UpdateRow(
+                    rollout,
+                    index,
+                    prompt=len(rollout.episode.transcript.segments[0].token_ids),
+                    old_T=list(row.columns[2]),
+                    advantages_T=row.spread(rollout.advantages_T, rollout.advantage),
+                    weights_T=weights_1T[0].tolist(),
+                )
+            )
     return rows
-
-
-def _row(rollout: Rollout, index: int, row: RolloutRow, weights_T: list[float]) -> UpdateRow:
-    old_T = list(row.columns[2])
-    prompt = len(rollout.episode.transcript.segments[0].token_ids)
-    advantages_T = row.spread(rollout.advantages_T, rollout.advantage)
-    return UpdateRow(rollout, index, prompt, old_T, advantages_T, weights_T)

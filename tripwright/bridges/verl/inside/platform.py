@@ -9,7 +9,8 @@ from contextlib import nullcontext
 from typing import Any
 
 import torch
-from verl.plugin.platform import PlatformBase, PlatformRegistry
+from verl.plugin.platform import PlatformRegistry
+from verl.plugin.platform.platform_cuda import PlatformCUDA
 
 from tripwright.bridges.verl import NAME
 
@@ -30,7 +31,7 @@ class _Device(types.ModuleType):
 
 
 @PlatformRegistry.register(platform="cpu")
-class CpuPlatform(PlatformBase):
+class CpuPlatform(PlatformCUDA):
     """Ray's GPUs are logical here: `ray start --num-gpus N`, or `ray_init.num_gpus`."""
 
     device_name = "cpu"
@@ -49,31 +50,18 @@ class CpuPlatform(PlatformBase):
     def manual_seed(self, seed: int) -> None:
         torch.manual_seed(seed)
 
-    def manual_seed_all(self, seed: int) -> None:
-        torch.manual_seed(seed)
+    manual_seed_all = manual_seed
 
-    def set_device(self, device_index: int) -> None: ...
-    def synchronize(self, device_index: Any = None) -> None: ...
-    def set_allocator_settings(self, settings: str) -> None: ...
-    def empty_cache(self) -> None: ...
-    def profiler_start(self) -> None: ...
-    def profiler_stop(self) -> None: ...
-    def cudart(self) -> None: ...
+    def _nothing(self, *args: Any) -> None: ...
 
-    def get_device_capability(self, device_index: int = 0) -> tuple[None, None]:
-        return None, None
+    set_device = synchronize = empty_cache = set_allocator_settings = _nothing
+    profiler_start = profiler_stop = cudart = _nothing
 
     def communication_backend_name(self) -> str:
         return "gloo"
 
-    def visible_devices_envvar(self) -> str:
-        return "CUDA_VISIBLE_DEVICES"
-
     def nvtx_range(self, msg: str) -> Any:
         return nullcontext()
-
-    def ray_resource_name(self) -> str:
-        return "GPU"
 
     def ray_noset_envvars(self) -> list[str]:
         return []
