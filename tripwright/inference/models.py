@@ -162,19 +162,14 @@ def check_whole(folder: Path) -> None:
         if not isinstance(weights, dict) or not weights:
             raise UserError(f"{none}: {INDEX} names no weights. Download it again.")
         names = sorted(set(map(str, weights.values())))
-    if missing := [name for name in names if not (folder / name).is_file()]:
-        of = f" ({len(names) - len(missing)} of {len(names)} files are there)"
-        raise UserError(
-            f"{none}: {missing[0]} is missing{of if len(names) > 1 else ''}. Weights are"
-            " safetensors; download the model again, to its end."
-        )
     for name in names:
         try:
             with safe_open(folder / name, "pt"):
                 pass
-        except SafetensorError as error:
+        except (FileNotFoundError, SafetensorError) as error:
             raise UserError(
-                f"{none}: {name} is no safetensors file, or cut short ({error}). Download it again."
+                f"{none}: {name} is missing, no safetensors file, or cut short ({error})."
+                " Download the model again, to its end."
             ) from None
     needed, there = sum((folder / name).stat().st_size for name in names), memory_bytes()
     if there is not None and needed > there:
