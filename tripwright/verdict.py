@@ -72,14 +72,8 @@ class Fact:
 
     @classmethod
     def of(cls, name: str, result: Result) -> Fact:
-        state = (
-            State.NOT_APPLICABLE
-            if result.passed is None
-            else State.PASSED
-            if result.passed
-            else State.FAILED
-        )
-        return cls(name, state, result.message, result.evidence)
+        states = {None: State.NOT_APPLICABLE, True: State.PASSED, False: State.FAILED}
+        return cls(name, states[result.passed], result.message, result.evidence)
 
     @classmethod
     def from_record(cls, name: str, record: Mapping[str, Any]) -> Fact:
@@ -114,11 +108,7 @@ class Group:
     @property
     def passed_count(self) -> int:
         """How many facts passed; at most as many as were asked."""
-        return (
-            sum(fact.passed is True for fact in self.facts.values())
-            if self.facts is not None
-            else 0
-        )
+        return sum(fact.passed is True for fact in (self.facts or {}).values())
 
     @property
     def passed(self) -> bool:
@@ -128,11 +118,7 @@ class Group:
         )
 
     def record(self) -> dict[str, Any]:
-        facts = (
-            None
-            if self.facts is None
-            else {name: fact.record() for name, fact in self.facts.items()}
-        )
+        facts = self.facts and {name: fact.record() for name, fact in self.facts.items()}
         return {
             "name": self.name,
             "gate": list(self.gate),
@@ -142,13 +128,9 @@ class Group:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Group:
-        facts = record["facts"]
-        fact_map = (
-            None
-            if facts is None
-            else {name: Fact.from_record(name, fact) for name, fact in facts.items()}
-        )
-        return cls(record["name"], tuple(record["asked"]), fact_map, tuple(record["gate"]))
+        found = record["facts"]
+        facts = found and {name: Fact.from_record(name, fact) for name, fact in found.items()}
+        return cls(record["name"], tuple(record["asked"]), facts, tuple(record["gate"]))
 
 
 def format_group(problem: str | None) -> Group:
@@ -217,14 +199,9 @@ class Verdict:
         return {name: fact for g in self.groups for name, fact in (g.facts or {}).items()}
 
     @property
-    def failures(self) -> list[Fact]:
-        return [fact for fact in self.facts.values() if fact.state is State.FAILED]
-
-    @property
     def failed(self) -> list[Fact]:
         """The facts that were looked at and broken."""
-        facts = (fact for group in self.groups for fact in (group.facts or {}).values())
-        return [fact for fact in facts if fact.passed is False]
+        return [fact for fact in self.facts.values() if fact.state is State.FAILED]
 
     @property
     def readable(self) -> bool:

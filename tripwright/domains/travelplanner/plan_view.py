@@ -61,7 +61,7 @@ def plan_view(
         for number in range(1, min(query.days, MOST_MISSING) + 1):
             days.setdefault(number, None)
     remarks: dict[int, dict[str, list[Remark]]] = {number: defaultdict(list) for number in days}
-    for fact in verdict.failures if verdict else ():
+    for fact in verdict.failed if verdict else ():
         for each in fact.evidence:
             if each.day in remarks:
                 remark = (each.found, f"{fact_words(fact)}: {_needed(each)}")
@@ -186,7 +186,7 @@ def _notes(plan: Sequence[Any] | None, verdict: Verdict | None) -> list[str]:
 def verdict_words(verdict: Verdict) -> str:
     if verdict.final:
         return f"passes the {verdict.rules} rules"
-    failed = len(verdict.failures)
+    failed = len(verdict.failed)
     broken = f": {counted(failed, 'constraint')} broken" if failed else ""
     return f"fails the {verdict.rules} rules{broken}"
 

@@ -108,7 +108,7 @@ def brute_force(query: Query, world: World) -> float:
         last = day(3, "from Aston to Homer", back, "-")
         three_meals = dict(zip(MEALS, meals[:3], strict=True))
         cheap = judge(query, [first, full | three_meals, last], world)
-        failed = {fact.name for fact in cheap.failures}
+        failed = {fact.name for fact in cheap.failed}
         if failed - {"valid_cuisine"} or cheap.group("hard").facts is None:
             continue  # no choice of meals mends the transport or the stay
         for eaten in itertools.permutations([*meals, "-", "-"], 5):

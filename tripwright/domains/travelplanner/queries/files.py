@@ -229,7 +229,7 @@ def plan_failure(query: Query, plan: Any, world: World) -> str | None:
     for rules in RULE_SETS:
         verdict = judge(query, official, world, rules)
         if not verdict.final:
-            failed = next(iter(verdict.failures), None)
+            failed = next(iter(verdict.failed), None)
             message = f": {failed.message}" if failed and failed.message else ""
             what = f"{failed.name}{message}" if failed else verdict.error or "not delivered"
             return f"does not pass the judge: {what} ({rules} rules)"

@@ -356,7 +356,7 @@ def compare_file(
             yield _compared(line, verdicts)
         if queries is not None and line.error == BAD_LINE:
             continue
-        firsts = [next(iter(verdict.failures), None) for verdict in verdicts]
+        firsts = [next(iter(verdict.failed), None) for verdict in verdicts]
         held[FINAL].append(Held(line.number, [verdict.final for verdict in verdicts], firsts))
         asked = [asked_of(*verdict.groups[1:]) for verdict in verdicts]
         for name in asked[0] | asked[1]:
