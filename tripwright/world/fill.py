@@ -25,6 +25,8 @@ from dataclasses import dataclass
 from math import cos, radians, sqrt
 from statistics import fmean, median, pstdev
 
+import numpy as np
+
 from tripwright.errors import UserError
 from tripwright.world.geography import (
     KM_PER_MILE,
@@ -222,22 +224,10 @@ def _plane(
 ) -> tuple[float, float, float]:
     """(at the origin, per x, per y) by least squares; a direction in which the points do not differ
     gets no slope."""
-    mean_x = fmean(x for x, _ in points)
-    mean_y = fmean(y for _, y in points)
-    mean_h = fmean(heights)
-    from_mean = [
-        (x - mean_x, y - mean_y, h - mean_h) for (x, y), h in zip(points, heights, strict=True)
-    ]
-    xx = sum(x * x for x, _, _ in from_mean)
-    xy = sum(x * y for x, y, _ in from_mean)
-    yy = sum(y * y for _, y, _ in from_mean)
-    xh, yh = sum(x * h for x, _, h in from_mean), sum(y * h for _, y, h in from_mean)
-    determinant = xx * yy - xy * xy
-    if determinant > 1e-6 * xx * yy:
-        slope_x, slope_y = (xh * yy - yh * xy) / determinant, (yh * xx - xh * xy) / determinant
-    else:
-        slope_x, slope_y = (xh / xx if xx else 0.0), 0.0
-    return mean_h - slope_x * mean_x - slope_y * mean_y, slope_x, slope_y
+    at, mean = np.array(points), fmean(heights)
+    slopes, *_ = np.linalg.lstsq(at - at.mean(axis=0), np.array(heights) - mean)
+    slope_x, slope_y = map(float, slopes)
+    return mean - float(slopes @ at.mean(axis=0)), slope_x, slope_y
 
 
 def _numbers_in(text: str, form: str, condition: str) -> list[int]:

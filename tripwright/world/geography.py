@@ -230,34 +230,24 @@ def locate(
     flights by route."""
     roads = _ways(road_km)
     flights = _ways({route: miles * KM_PER_MILE for route, miles in air_miles.items()})
-    placed = dict(sights)
-    for city in [
-        city
-        for city in placed
-        if _off_the_roads(city, roads[city], sights) and not _borne_out(city, flights[city], sights)
-    ]:
-        del placed[city]
+    placed = {
+        city: place
+        for city, place in sights.items()
+        if not _off_the_roads(place, roads[city], sights)
+    }
     astray = _astray(placed, roads, flights)
     for city in astray:
         del placed[city]
     ratio = _air_per_road(placed, roads)
     positions = dict(placed)
-    for city in sorted({*roads, *flights}):
-        if city in placed:
-            continue
+    for city in sorted({*roads, *flights} - placed.keys()):
         flown = [(km, placed[other]) for other, km in flights[city] if other in placed]
         driven = [(km * ratio, placed[other]) for other, km in roads[city] if other in placed]
-        for anchors in (flown, driven):
-            if anchors is driven and city in astray:
-                continue  # its roads agree with the sights that its flights contradict
-            if (place := _meeting_point(anchors)) is not None:
-                if not any(
-                    _contradicts(place, placed[other], km)
-                    for other, km in flights[city]
-                    if other in placed
-                ):
-                    positions[city] = place
-                break
+        if city in astray:
+            driven = []  # its roads agree with the sights that its flights contradict
+        place = _meeting_point(flown) or _meeting_point(driven)
+        if place and not any(_contradicts(place, anchor, km) for km, anchor in flown):
+            positions[city] = place
     return positions
 
 
@@ -272,23 +262,11 @@ def _ways(lengths: Mapping[Route, float | None]) -> dict[str, list[tuple[str, fl
 
 
 def _off_the_roads(
-    city: str, roads: Iterable[tuple[str, float]], sights: Mapping[str, Position]
+    place: Position, roads: Iterable[tuple[str, float]], sights: Mapping[str, Position]
 ) -> bool:
-    ratios = [
-        great_circle_km(sights[city], sights[other]) / km for other, km in roads if other in sights
-    ]
+    ratios = [great_circle_km(place, sights[other]) / km for other, km in roads if other in sights]
     contradicted = sum(not MAP_PER_ROAD[0] <= ratio <= MAP_PER_ROAD[1] for ratio in ratios)
     return contradicted > MOST_CONTRADICTED * len(ratios)
-
-
-def _borne_out(
-    city: str, flights: Iterable[tuple[str, float]], sights: Mapping[str, Position]
-) -> bool:
-    return any(
-        not _contradicts(sights[city], sights[other], km)
-        for other, km in flights
-        if other in sights
-    )
 
 
 def _astray(
@@ -298,24 +276,19 @@ def _astray(
 ) -> set[str]:
     """The fewest cities without which no known flight contradicts the map; of two that contradict
     each other, the one with fewer roads."""
-    removed: set[str] = set()
+    left = {city for city in placed if city in flights}
 
     def contradicted(city: str) -> tuple[float, int, str]:
         checked = [
             _contradicts(placed[city], placed[other], km)
             for other, km in flights[city]
-            if other in placed and other not in removed
+            if other in left
         ]
         return sum(checked) / max(1, len(checked)), -len(roads.get(city, ())), city
 
-    while (
-        worst := max(
-            (contradicted(city) for city in placed if city in flights and city not in removed),
-            default=(0.0, 0, ""),
-        )
-    )[0] > 0:
-        removed.add(worst[2])
-    return removed
+    while left and (worst := max(map(contradicted, left)))[0] > 0:
+        left.remove(worst[2])
+    return {city for city in placed if city in flights} - left
 
 
 def _contradicts(a: Position, b: Position, km: float) -> bool:
