@@ -132,7 +132,10 @@ class _Table:
             for column in kind.dates
         ]
         columns = itemgetter(*self.positions)
-        for line, record in _records(self.path):
+        lines = _lines(self.path)
+        if self.path.suffix != ".txt":
+            next(lines, None)  # the header
+        for line, record in lines:
             full = record if len(record) >= width else [*record, *[""] * (width - len(record))]
             if kind.dropna and not MISSING.isdisjoint(full[:width]):
                 self.incomplete_rows += 1
@@ -265,26 +268,13 @@ def _find(source: Path, kind: TableSource) -> Path:
     )
 
 
-def _records(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """(line number, values) after the header. Blank lines are no records, as in pandas."""
-    lines = _lines(path)
-    if path.suffix != ".txt":
-        next(lines, None)
-    return ((line, values) for line, values in lines if values)
-
-
 def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """(line number, values). Blank lines are none, as in pandas."""
+    tabs: dict[str, Any] = {"delimiter": "\t", "quoting": csv.QUOTE_NONE}
     try:
         with path.open(encoding="utf-8-sig", newline="") as text:
-            if path.suffix == ".txt":
-                yield from (
-                    (number, line.rstrip("\r\n").split("\t"))
-                    for number, line in enumerate(text, start=1)
-                    if line.strip()
-                )
-            else:
-                reader = csv.reader(text)
-                yield from ((reader.line_num, values) for values in reader)
+            reader = csv.reader(text, **(tabs if path.suffix == ".txt" else {}))
+            yield from ((reader.line_num, values) for values in reader if values)
     except (UnicodeDecodeError, csv.Error) as error:
         raise UserError(f"'{path}' is not a CSV file in UTF-8: {error}.") from None
     except OSError as error:

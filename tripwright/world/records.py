@@ -65,20 +65,9 @@ class Accommodation(NamedTuple):
 # What pandas reads as a missing value, and the official code (row T1) therefore drops.
 MISSING = frozenset(
     (
-        "",
-        "#N/A",
-        "#N/A N/A",
-        "#NA",
-        "-1.#IND",
-        "-1.#QNAN",
-        "-NaN",
-        "-nan",
-        "1.#IND",
-        "1.#QNAN",
-        "<NA>",
-    )
-    + ("N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null")
-)
+        "#N/A #NA -1.#IND -1.#QNAN -NaN -nan 1.#IND 1.#QNAN <NA> N/A NA NULL NaN None n/a nan null"
+    ).split()
+) | {"", "#N/A N/A"}
 
 Texts = tuple[str, ...]  # one row as the source wrote it, in the field order of its record
 
