@@ -11,6 +11,7 @@ What an episode is *worth* is not said here: a trainer weighs the verdict it get
 from __future__ import annotations
 
 import copy
+import random
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -215,6 +216,11 @@ class Session:
             return list(self.transcript.token_ids)
         visible = self.transcript.visible(self.context_from)
         return [t for segment in visible.values() for t in segment.token_ids]
+
+    def numbers(self, seed: int) -> random.Random:
+        """The episode's own, for a local policy to sample with. Of text, which is seeded by its
+        digest: equal in every process."""
+        return random.Random(f"{seed} id {self.task.id}")
 
     def count_with(self, counter: TokenCounter) -> None:
         """For a policy that gives no ids, before its first turn: its limits in tokens are kept by

@@ -159,7 +159,7 @@ class InferenceEngine:
             if session is None:
                 self._close_gaps()
                 return
-            numbers = self.numbers(session)
+            numbers = session.numbers(self.sampling.seed)
             if not session.done and session.turn_budget < 1:
                 session.overflow()
             if session.done:
@@ -173,11 +173,6 @@ class InferenceEngine:
             slot = self.rows.index(None)
             opening, start = session.context, session.context_from
             self.rows[slot] = BatchRow(session, slot, numbers, opening, list(opening), start)
-
-    def numbers(self, session: Session) -> random.Random:
-        """The episode's own, which it samples with."""
-        # of text: seeded by its digest, equal in every process
-        return random.Random(f"{self.sampling.seed} id {session.task.id}")
 
     def _make_room(self, session: Session) -> None:
         positions = session.dialect.context_tokens

@@ -1,8 +1,8 @@
 """Our engine for whoever asks: token ids in, sampled ids out, many requests at once in one batch,
 and weights that can be replaced between two batches.
 
-One thread owns the model. Requests that sample alike (`Likeness`) share a batch and enter it at any
-time; others, and whatever changes the model, wait until it is empty.
+One thread owns the model. Requests that sample alike share a batch and enter it at any time;
+others, and whatever changes the model, wait until it is empty.
 
 Sleep gives the weights up, as vLLM's level 2 does: after waking they must be loaded.
 """
@@ -27,7 +27,6 @@ from tripwright.errors import UserError
 from tripwright.inference.branching import Plain
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.engine import InferenceEngine
-from tripwright.inference.models import AUTO
 from tripwright.inference.sampling import Sampling
 
 _OF_AN_EPISODE = re.compile(r"(-?\d+ id .+) @(\d+)$", re.DOTALL)  # as `turn_name` makes it
@@ -35,17 +34,8 @@ _OF_AN_EPISODE = re.compile(r"(-?\d+ id .+) @(\d+)$", re.DOTALL)  # as `turn_nam
 
 def turn_name(seed: int, episode: str | None, said: int) -> str:
     """Of a request for an episode's next turn, after `said` tokens of its own: it goes on with the
-    episode's random numbers (`InferenceEngine.numbers`) where these left off."""
+    episode's random numbers (`Session.numbers`) where these left off."""
     return f"{seed} id {episode} @{said}"
-
-
-class Likeness(NamedTuple):
-    """What requests of one batch have in common."""
-
-    temperature: float
-    top_p: float
-    top_k: int | None
-    stop_id: int
 
 
 class ServedRequest:
@@ -56,26 +46,30 @@ class ServedRequest:
     context_from = None
 
     def __init__(
-        self, name: str, prompt: list[int], max_tokens: int, likeness: Likeness, seed: int | None
+        self,
+        name: str,
+        prompt: list[int],
+        max_tokens: int,
+        alike: tuple[Sampling, int],
+        seed: int | None,
     ):
-        self.context, self.turn_budget, self.likeness = prompt, max_tokens, likeness
+        self.context, self.turn_budget = prompt, max_tokens
+        self.alike = alike  # sampling and stop token: what requests of one batch have in common
         self.dialect = SimpleNamespace(name="request", context_tokens=len(prompt) + max_tokens)
         self.done = False
         self.result = Future[Turn]()
         of_episode = _OF_AN_EPISODE.match(name)
-        self.numbers = random.Random(of_episode[1] if of_episode else seed)
+        self._numbers = random.Random(of_episode[1] if of_episode else seed)
         for _ in range(int(of_episode[2]) if of_episode else 0):
-            self.numbers.random()
+            self._numbers.random()
+
+    def numbers(self, seed: int) -> random.Random:
+        return self._numbers
 
     def take(self, turn: Turn) -> list[int]:
         self.done = True
         self.result.set_result(turn)
         return []
-
-
-class _Engine(InferenceEngine):
-    def numbers(self, session: Session) -> random.Random:
-        return cast(ServedRequest, session).numbers
 
 
 class _OneStop(NamedTuple):
@@ -94,7 +88,7 @@ class TokenService:
     def __init__(self, model: Any, rows: int = 64):
         self._rows, self._model = rows, model.eval()
         self._shapes = {p: p.shape for p in self._model.parameters()}
-        self._engine: _Engine | None = None  # its cache lives on between batches
+        self._engine: InferenceEngine | None = None  # its cache lives on between batches
         self._asleep, self._loaded = set[str](), True
         self._work = SimpleQueue[ServedRequest | tuple[Callable[[], Any], Future[Any]]]()
         threading.Thread(target=self._serve, name="engine", daemon=True).start()
@@ -135,8 +129,9 @@ class TokenService:
     ) -> Future[Turn]:
         """One turn after `prompt`, with ids and log-probabilities. `sampling`: temperature, top_p,
         top_k."""
-        likeness = Likeness(*sampling, stop_id)
-        request = ServedRequest(name, prompt, max_tokens, likeness, seed)
+        temperature, top_p, top_k = sampling
+        settings = Sampling(temperature, self._rows, top_p=top_p, top_k=top_k)
+        request = ServedRequest(name, prompt, max_tokens, (settings, stop_id), seed)
         self._work.put(request)
         return request.result
 
@@ -187,7 +182,7 @@ class TokenService:
             if not self.ready:
                 raise UserError("This model gave its weights or its cache up.")
             with torch.inference_mode():
-                for _ in self._engine_for(first.likeness).play(source):
+                for _ in self._engine_for(*first.alike).play(source):
                     pass
         except Exception as error:  # whoever asked is told
             self._engine = None
@@ -196,13 +191,10 @@ class TokenService:
                     request.result.set_exception(error)
         return source.held
 
-    def _engine_for(self, likeness: Likeness) -> _Engine:
-        sampling = Sampling(
-            likeness.temperature, self._rows, 0, AUTO, likeness.top_p, likeness.top_k
-        )
-        chat = cast(Any, _OneStop(likeness.stop_id))
+    def _engine_for(self, sampling: Sampling, stop_id: int) -> InferenceEngine:
+        chat = cast(Any, _OneStop(stop_id))
         if self._engine is None:
-            self._engine = _Engine(Decoder(self._model), chat, sampling, Counter())
+            self._engine = InferenceEngine(Decoder(self._model), chat, sampling, Counter())
         self._engine.chat, self._engine.sampling = chat, sampling
         return self._engine
 
@@ -253,7 +245,7 @@ class _Arrivals(Plain):
     def __init__(self, first: ServedRequest, work: SimpleQueue[Any]):
         super().__init__(())
         self._next: ServedRequest | None = first
-        self._work, self._likeness = work, first.likeness
+        self._work, self._alike = work, first.alike
         self.held: Any = None
         self.playing: list[ServedRequest] = []
 
@@ -263,7 +255,7 @@ class _Arrivals(Plain):
                 work = self._work.get_nowait()
             except Empty:
                 return None
-            if isinstance(work, ServedRequest) and work.likeness == self._likeness:
+            if isinstance(work, ServedRequest) and work.alike == self._alike:
                 self._next = work
             else:
                 self.held = work
