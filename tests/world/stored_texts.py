@@ -1,16 +1,26 @@
 """The rows of a world's store as the source wrote them: texts, where the world gives records."""
 
 from tripwright.world.records import Texts
-from tripwright.world.store import CITY_COLUMNS, World
+from tripwright.world.store import ROW_BITS, World, search_key
 
 
 def flight_texts(world: World, origin: str, destination: str, date: str) -> list[Texts]:
     """The rows of one search, in the field order of `Flight`; [] where there is none."""
-    search = world._search_key(origin, destination, date)
-    text = world._words[0]
+    places, day = (
+        [world._places.get(place) for place in (origin, destination)],
+        world._days.get(date),
+    )
+    if None in (*places, day):
+        return []
+    search, text = search_key(*places, day), world._words[0]
+    rows = world._rows(
+        "SELECT number, price, departure_time, arrival_time, duration, distance FROM flight WHERE"
+        " key >= ? AND key < ? ORDER BY key",
+        *(search << ROW_BITS, (search + 1) << ROW_BITS),
+    )
     return [
         (number, *map(text.__getitem__, words[:-1]), date, origin, destination, text[words[-1]])
-        for number, *words in (world._flight_rows(search) if search is not None else ())
+        for number, *words in rows
     ]
 
 
@@ -27,6 +37,5 @@ def ground_texts(world: World, origin: str, destination: str) -> list[Texts]:
 def city_texts(world: World, table: str, city: str) -> list[Texts]:
     """The rows of "restaurant", "attraction" or "accommodation" in one city, without the city."""
     place = world._places.get(city)
-    return world._rows(
-        f"SELECT {CITY_COLUMNS[table]} FROM {table} WHERE place = ? ORDER BY seq", place
-    )
+    rows = world._rows(f"SELECT * FROM {table} WHERE place = ? ORDER BY seq", place)
+    return [row[2:] for row in rows]
