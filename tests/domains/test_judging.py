@@ -140,7 +140,7 @@ def test_judging_stops_when_it_has_cost_enough(place, model, tmp_path, capsys):
     limits = {"price_in": 1000.0, "price_out": 0.0, "concurrency": 1}
     out = tmp_path / "run"
     assert run(place, "star", model.file(tmp_path, max_cost_usd=2.0, **limits), out) == 1
-    assert "Judging has cost $2.00 of the $2.00 allowed" in capsys.readouterr().err
+    assert "max_cost_usd of 2: this has cost $2" in capsys.readouterr().err
     assert run(place, "star", model.file(tmp_path, max_cost_usd=9.0, **limits), out) == 0
     assert model.requests == COUNT
 

@@ -152,9 +152,7 @@ def test_an_endpoint_that_does_not_count(words, tmp_path, paid_expert, capsys, t
 
 def test_a_limit_on_the_cost_stops_and_a_higher_one_goes_on(words, tmp_path, paid_expert, typed):
     limited = words(tmp_path, f"{PRICES} --concurrency 1 --max-cost-usd 0.0024")
-    assert (
-        "Stopped by --max-cost-usd 0.0024: the run has cost $0.0024" in typed(limited, code=1).err
-    )
+    assert "max_cost_usd of 0.0024: this has cost $0.0024" in typed(limited, code=1).err
     assert paid_expert.requests == 20 and not (tmp_path / "score.json").exists()
     assert main(limited) == 1 and paid_expert.requests == 20  # still spent
     assert main([*limited[:-1], "1"]) == 0

@@ -1,7 +1,6 @@
 """The client against a real server on this machine, one misbehaviour at a time."""
 
 import json
-import pickle
 import re
 import socket
 import time
@@ -280,11 +279,3 @@ def test_a_refused_request_is_not_repeated(server, error, kind):
 def test_wrong_settings_are_named(settings, said):
     with pytest.raises(UserError, match=said):
         ChatEndpoint(**{"base_url": "http://x/v1", "model": "tiny", **settings})
-
-
-def test_an_endpoint_in_use_can_be_sent_to_another_process(server):
-    server.replies = [GOOD]
-    client = endpoint(server.url)
-    client.complete(MESSAGES)
-    copy = pickle.loads(pickle.dumps(client))
-    assert copy == client and isinstance(copy.complete(MESSAGES), Completion)

@@ -23,7 +23,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from functools import cached_property
 from itertools import islice
@@ -114,44 +114,6 @@ KEPT_SECONDS = 30.0
 SPARE_FILES = 128  # for everything that is no connection: the world's store, transcripts, libraries
 
 
-class Connections:
-    """As many as threads ask at once, each made when it is first needed."""
-
-    def __init__(self, base_url: str, timeout_s: float):
-        self._base_url, self._timeout_s = base_url, timeout_s
-        # the last used first: it is the most likely to be still open
-        self._free: deque[httpx2.Client] = deque()
-
-    @contextmanager
-    def one(self) -> Iterator[httpx2.Client]:
-        """A client that no other thread uses meanwhile."""
-        try:
-            client = self._free.pop()
-        except IndexError:
-            client = self._new()
-        try:
-            yield client
-        finally:
-            self._free.append(client)
-
-    def _new(self) -> httpx2.Client:
-        import httpx2
-
-        limits = httpx2.Limits(
-            max_connections=1, max_keepalive_connections=1, keepalive_expiry=KEPT_SECONDS
-        )
-        return httpx2.Client(
-            timeout=self._timeout_s, limits=limits, verify=self._verify, follow_redirects=True
-        )
-
-    @cached_property
-    def _verify(self) -> Any:
-        """The certificates, read once for all clients, and only for those who need them."""
-        import httpx2
-
-        return httpx2.create_ssl_context() if self._base_url.startswith("https://") else False
-
-
 def allow_open_files(count: int) -> None:
     """Raises this process's limit of open files so far that `count` more fit. Raises UserError
     where the system does not let it."""
@@ -234,7 +196,10 @@ class Endpoint:
     first_wait_s: float = field(default=0.5, kw_only=True)  # doubles with each retry
     # over all threads, retries included
     requests_per_second: float | None = field(default=None, kw_only=True)
-    _connections: Connections = field(init=False, repr=False, compare=False)
+    # clients that no thread uses now, the last used first: it is the most likely to be still open
+    _free: deque[httpx2.Client] = field(
+        default_factory=deque, init=False, repr=False, compare=False
+    )
     _pace: Pace = field(init=False, repr=False, compare=False)
 
     answer = "answer"  # what messages call a good one
@@ -257,7 +222,7 @@ class Endpoint:
                 "An endpoint is asked some requests_per_second above 0, found"
                 f" {self.requests_per_second}."
             )
-        self._open()
+        object.__setattr__(self, "_pace", Pace(self.requests_per_second))
 
     def ask(
         self,
@@ -299,7 +264,7 @@ class Endpoint:
         import httpx2  # a quarter of a second to import: only for those who use an endpoint
 
         try:
-            with self._connections.one() as client:
+            with self._client() as client:
                 response = client.request(
                     method,
                     f"{self.base_url.rstrip('/')}{path}",
@@ -317,6 +282,32 @@ class Endpoint:
         if response.is_success:
             return self._read(response.text, read, plain), response.headers
         return self._status_fault(response), response.headers
+
+    @contextmanager
+    def _client(self) -> Iterator[httpx2.Client]:
+        """One that no other thread uses meanwhile, made when it is first needed."""
+        import httpx2
+
+        if self._free:
+            client = self._free.pop()
+        else:
+            limits = httpx2.Limits(
+                max_connections=1, max_keepalive_connections=1, keepalive_expiry=KEPT_SECONDS
+            )
+            client = httpx2.Client(
+                timeout=self.timeout_s, limits=limits, verify=self._verify, follow_redirects=True
+            )
+        try:
+            yield client
+        finally:
+            self._free.append(client)
+
+    @cached_property
+    def _verify(self) -> Any:
+        """The certificates, read once for all clients, and only for those who need them."""
+        import httpx2
+
+        return httpx2.create_ssl_context() if self.base_url.startswith("https://") else False
 
     def _headers(self) -> dict[str, str]:
         """Read for each request: a key may be set anew while a long run is under way."""
@@ -376,18 +367,6 @@ class Endpoint:
         if key := os.environ.get(self.api_key_env):
             line = line.replace(key, "***")
         return line if len(line) <= SHOWN_CHARACTERS else line[:SHOWN_CHARACTERS] + "…"
-
-    def _open(self) -> None:
-        object.__setattr__(self, "_connections", Connections(self.base_url, self.timeout_s))
-        object.__setattr__(self, "_pace", Pace(self.requests_per_second))
-
-    def __getstate__(self) -> dict[str, Any]:
-        # connections and waits stay in their process
-        return {each.name: getattr(self, each.name) for each in fields(self) if each.init}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._open()
 
 
 def _said_error(body: str) -> tuple[str, str]:

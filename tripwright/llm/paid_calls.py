@@ -62,6 +62,23 @@ class Prices:
             + completion * self.output
         ) / 1e6
 
+    def check(self, usage: Mapping[str, float], max_usd: float | None) -> None:
+        """Before a request. Raises CostLimitReached where what `usage` counts has cost so much
+        already, or where an endpoint has not counted."""
+        if max_usd is None:
+            return
+        if usage.get("uncounted_requests"):
+            raise CostLimitReached(
+                "The endpoint does not say how many tokens it used, so max_cost_usd cannot be"
+                " kept. Nothing is lost: the same command without it goes on where it stopped."
+            )
+        cost = self.usd(usage)
+        if cost >= max_usd:
+            raise CostLimitReached(
+                f"Stopped by a max_cost_usd of {max_usd:g}: this has cost ${cost:.4g}. Nothing is"
+                " lost: the same command with a higher limit goes on where it stopped."
+            )
+
 
 def prices_of(
     price_in: float | None, price_out: float | None, cached: float | None = None
@@ -171,7 +188,8 @@ class PaidCalls:
     def ask(self, request: CallKey, send: Callable[[], Completion | Fault]) -> Completion | Fault:
         """Sends a request and keeps its completion. Raises CostLimitReached instead of sending."""
         with self._lock:
-            self._check_cost()
+            if self.prices is not None:
+                self.prices.check(self.usage, self.max_usd)
             self._in_flight += 1
         try:
             outcome = send()
@@ -239,21 +257,6 @@ class PaidCalls:
                 self._journal.close()
             if all_done and not self._known:
                 self.path.unlink(missing_ok=True)
-
-    def _check_cost(self) -> None:
-        cost = self.cost_usd
-        if self.max_usd is None or cost is None:
-            return
-        if self.usage["uncounted_requests"]:
-            raise CostLimitReached(
-                "The endpoint does not say how many tokens it used, so --max-cost-usd cannot be"
-                " kept. Nothing is lost: the same command without it goes on where it stopped."
-            )
-        if cost >= self.max_usd:
-            raise CostLimitReached(
-                f"Stopped by --max-cost-usd {self.max_usd:g}: the run has cost ${cost:.4g}. "
-                "Nothing is lost: the same command with a higher limit goes on where it stopped."
-            )
 
     def _use(self, request: CallKey) -> None:
         self._used.setdefault(request.episode, set()).add((request.step, request.sha256))
@@ -366,15 +369,9 @@ class JudgementLog:
 
     def check_cost(self) -> None:
         """Before a request. Raises CostLimitReached."""
-        if self.prices is None or self.max_usd is None:
-            return
-        with self._lock:
-            cost = self.prices.usd(self.usage)
-        if cost >= self.max_usd:
-            raise CostLimitReached(
-                f"Judging has cost ${cost:,.2f} of the ${self.max_usd:,.2f} allowed"
-                " (max_cost_usd). What is judged is kept; the same command goes on with more."
-            )
+        if self.prices is not None:
+            with self._lock:
+                self.prices.check(self.usage, self.max_usd)
 
     def add(self, line: dict[str, Any]) -> None:
         with self._lock:
