@@ -238,8 +238,9 @@ class Session:
         segment = Segment("assistant", turn.text, ids, [1] * len(ids), logprobs)
         segment.context_from = self.context_from
         self._add(segment, self._counter.turn(turn.text) if self._counter else len(ids))
-        if turn.cut:
-            return self._cut()
+        if turn.cut:  # it grew over a limit, and is the last
+            full = self._room < 1
+            return self._stop(StopReason.CONTEXT_OVERFLOW if full else StopReason.MAX_TURN_TOKENS)
         match read_turn(turn.text, self.dialect.turns):
             case Answer(text):
                 self.transcript.answer = text
@@ -316,7 +317,7 @@ class Session:
         except ToolHostDown as fault:
             self.fail(str(fault))
             return []
-        shown, size = self._shown(answer.text)
+        shown = self._shown(answer.text)
         if not unanswered(answer.fault):  # else it may be asked again
             self._asked.add(key)
         segment.call = ToolCall(
@@ -329,7 +330,7 @@ class Session:
         )
         if self.watcher is not None:
             self.watcher.on_answer(number, segment.call, shown.text)
-        return self._append(shown, size)
+        return self._append(shown)
 
     def _malformed(
         self, segment: Segment, rule: Literal["end", "error"], message: str
@@ -341,23 +342,19 @@ class Session:
     def _refuse(self, segment: Segment, problem: StopReason, message: str) -> list[int]:
         """The turn stands, marked; it is no call, so `max_calls` does not count it."""
         segment.problem = problem
-        return self._append(*self._shown(self.tools.face.error(message, problem).text))
+        return self._append(self._shown(self.tools.face.error(message, problem).text))
 
-    def _shown(self, text: str) -> tuple[Shown, int]:
-        """An answer as the model is shown it, and its tokens."""
-        most = self.dialect.max_tool_tokens
-        if self.chat:
-            shown = self.chat.tool_answer(text, most)
-            return shown, len(shown.ids)
-        if self._counter:
-            size, text = self._counter.tool_answer(text, most)
-            return Shown([], text), size
-        return Shown([], text), 0
+    def _shown(self, text: str) -> Shown:
+        """An answer as the model is shown it."""
+        counter = self.chat or self._counter
+        if counter is None:
+            return Shown([], text, 0)
+        return counter.tool_answer(text, self.dialect.max_tool_tokens)
 
-    def _append(self, shown: Shown, size: int) -> list[int]:
+    def _append(self, shown: Shown) -> list[int]:
         """What a tool says between two of the model's turns, if there is to be another."""
         ids = shown.ids
-        self._add(Segment("tool", shown.text, ids, *_not_trained(ids)), size)
+        self._add(Segment("tool", shown.text, ids, *_not_trained(ids)), shown.tokens)
         if self.transcript.turns >= self.dialect.max_turns:
             return self._stop(StopReason.MAX_TURNS)
         while self._room < self.dialect.max_turn_tokens and self._forget():
@@ -396,11 +393,6 @@ class Session:
                 self._asked.discard(call_key(segment.call.name, segment.call.arguments))
         self.context_from = kept[1]
         return True
-
-    def _cut(self) -> list[int]:
-        """A turn that grew over a limit is the last."""
-        full = self._room < 1
-        return self._stop(StopReason.CONTEXT_OVERFLOW if full else StopReason.MAX_TURN_TOKENS)
 
     def _stop(self, reason: StopReason) -> list[int]:
         self.transcript.stop_reason = reason

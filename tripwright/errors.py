@@ -105,6 +105,11 @@ def one_line(text: str) -> str:
     return line if line.isprintable() else "".join(c if c.isprintable() else "?" for c in line)
 
 
+def first_line(error: BaseException) -> str:
+    """Of what a library says is wrong."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
 def counted(number: int, thing: str) -> str:
     """ "1 city", "2 cities", "3 days"."""
     many = f"{thing[:-1]}ies" if thing[-1] == "y" and thing[-2] not in "aeou" else f"{thing}s"

@@ -30,7 +30,8 @@ class Letters:
         return [ord(c) for c in system + user]
 
     def tool_answer(self, text: str, max_tokens: int) -> Shown:
-        return Shown([1, *[ord(c) for c in text[:max_tokens]], 2], text[:max_tokens])
+        ids = [1, *[ord(c) for c in text[:max_tokens]], 2]
+        return Shown(ids, text[:max_tokens], len(ids))
 
     def said(self, text: str) -> list[int]:
         return [*(ord(c) for c in text), STOP]

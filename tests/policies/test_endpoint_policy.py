@@ -206,7 +206,8 @@ def test_a_tokenizer_counts_exactly(world):
             return [0] * (len(system) + len(user))
 
         def tool_answer(self, text: str, max_tokens: int) -> Shown:
-            return Shown([0] * (len(text[:max_tokens]) + 2), text[:max_tokens])
+            ids = [0] * (len(text[:max_tokens]) + 2)
+            return Shown(ids, text[:max_tokens], len(ids))
 
         def said(self, text: str) -> list[int]:
             return [0] * (len(text) + 1)

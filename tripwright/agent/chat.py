@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from tripwright.agent.dialect import Dialect
-from tripwright.errors import UserError
+from tripwright.errors import UserError, first_line
 from tripwright.files import is_no_model
 
 # of the models that are made here, which learn the tools from episodes: it shows none
@@ -49,11 +49,12 @@ class Tokenizer(Protocol):
 
 
 class Shown(NamedTuple):
-    """A tool's answer as a model is given it: the ids between two assistant turns, and the text of
-    the answer that they hold."""
+    """A tool's answer as a model is given it: the ids between two assistant turns ([] for a policy
+    that gives none), the text of the answer that they hold, and how many tokens that is."""
 
     ids: list[int]
     text: str
+    tokens: int
 
 
 class ChatFormat:
@@ -82,10 +83,9 @@ class ChatFormat:
         except Exception as error:
             # a template is a program of someone else's, and says in its own ways what it does not
             # take
-            why = (str(error).splitlines() or [type(error).__name__])[0]
             raise UserError(
                 "This chat template does not take a system prompt, a request and tool answers:"
-                f" {why}"
+                f" {first_line(error)}"
             ) from None
         self.stop_token = self._stop_after(conversation)
         self.stop_id = tokenizer.convert_tokens_to_ids(self.stop_token)
@@ -138,7 +138,8 @@ class ChatFormat:
         if len(ids) > max_tokens:
             ids = self._cut(ids, max_tokens)
             text = self.decode(ids)
-        return Shown([*self._before, *ids, *self._after], text)
+        ids = [*self._before, *ids, *self._after]
+        return Shown(ids, text, len(ids))
 
     def _cut(self, ids: list[int], max_tokens: int) -> list[int]:
         """Where not even the note has room, the beginning is all there is."""
@@ -192,11 +193,6 @@ CHARACTERS_PER_PROMPT_TOKEN = 3.7
 CHARACTERS_PER_TOKEN = 2.5
 
 
-class CountedText(NamedTuple):
-    tokens: int
-    text: str
-
-
 class TokenCounter(Protocol):
     @property
     def name(self) -> str:
@@ -208,7 +204,7 @@ class TokenCounter(Protocol):
         ...
 
     def turn(self, text: str) -> int: ...
-    def tool_answer(self, text: str, max_tokens: int) -> CountedText:
+    def tool_answer(self, text: str, max_tokens: int) -> Shown:
         """As it is shown: a longer one is cut on the right and says so within `max_tokens`."""
         ...
 
@@ -226,9 +222,8 @@ class ExactTokens:
     def turn(self, text: str) -> int:
         return len(self.chat.said(text))
 
-    def tool_answer(self, text: str, max_tokens: int) -> CountedText:
-        ids, shown = self.chat.tool_answer(text, max_tokens)
-        return CountedText(len(ids), shown)
+    def tool_answer(self, text: str, max_tokens: int) -> Shown:
+        return self.chat.tool_answer(text, max_tokens)._replace(ids=[])
 
 
 @dataclass(frozen=True)
@@ -248,12 +243,12 @@ class EstimatedTokens:
     def turn(self, text: str) -> int:
         return round(len(text) / CHARACTERS_PER_TOKEN)
 
-    def tool_answer(self, text: str, max_tokens: int) -> CountedText:
+    def tool_answer(self, text: str, max_tokens: int) -> Shown:
         room = int(max_tokens * CHARACTERS_PER_TOKEN)
         if len(text) > room:
             note = f"… cut to {room} of {len(text)} characters"[:room]
             text = text[: room - len(note)] + note
-        return CountedText(self.turn(text), text)
+        return Shown([], text, self.turn(text))
 
 
 def check_prompt(dialect: Dialect, counter: TokenCounter) -> None:
@@ -292,8 +287,9 @@ def load_tokenizer(place: str | Path) -> Any:
     try:
         return transformers.AutoTokenizer.from_pretrained(place, trust_remote_code=False)
     except Exception as error:  # each kind of damaged file has its own
-        why = (str(error).strip().splitlines() or [type(error).__name__])[0]
-        raise UserError(f"No tokenizer could be loaded from '{place}': {why}") from None
+        raise UserError(
+            f"No tokenizer could be loaded from '{place}': {first_line(error)}"
+        ) from None
 
 
 TOKENIZER = "tokenizer.json"  # of a model's folder

@@ -18,7 +18,7 @@ import torch
 
 from tripwright.agent.chat import ChatFormat, load_tokenizer
 from tripwright.episode import Session
-from tripwright.errors import UserError
+from tripwright.errors import UserError, first_line
 from tripwright.files import is_no_model
 from tripwright.inference.branching import Branching, Plain, Trees
 from tripwright.inference.decoder import Decoder
@@ -153,7 +153,7 @@ def load_model(
             output_loading_info=True,
         )
     except Exception as error:  # each kind of damaged file has its own
-        raise UserError(f"No model could be loaded from '{folder}': {_why(error)}") from None
+        raise UserError(f"No model could be loaded from '{folder}': {first_line(error)}") from None
     finally:
         logging.set_verbosity(told)
     if missing := sorted(report["missing_keys"]):  # they would be random numbers
@@ -184,7 +184,7 @@ def inspect_model(folder: str | Path) -> tuple[Any, Any]:
     try:
         config = AutoConfig.from_pretrained(folder, trust_remote_code=False)
     except Exception as error:
-        raise UserError(f"No model could be loaded from '{folder}': {_why(error)}") from None
+        raise UserError(f"No model could be loaded from '{folder}': {first_line(error)}") from None
     config._attn_implementation = "sdpa"  # an argument would give way to the folder's config
     check_known(config)
     if Path(folder).is_dir():
@@ -196,8 +196,3 @@ def inspect_model(folder: str | Path) -> tuple[Any, Any]:
             f" {config.vocab_size:,}: they do not belong together. Copy the model's own tokenizer."
         )
     return config, tokenizer
-
-
-def _why(error: Exception) -> str:
-    """The first line of what a library says."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0]

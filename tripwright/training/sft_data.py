@@ -48,7 +48,7 @@ from pydantic import (
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
-from tripwright.errors import UserError
+from tripwright.errors import UserError, first_line
 from tripwright.files import json_lines
 from tripwright.runs import TRANSCRIPTS, episode_lines
 from tripwright.training.sft import SftSettings
@@ -184,9 +184,7 @@ def _records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
             records = (_without_nulls(row) for batch in batches for row in batch.to_pylist())
             yield from enumerate(records, start=1)
         except (pyarrow.ArrowInvalid, OSError) as error:
-            raise UserError(
-                f"'{path}' is not a Parquet file: {str(error).splitlines()[0]}"
-            ) from None
+            raise UserError(f"'{path}' is not a Parquet file: {first_line(error)}") from None
         return
     for number, record in json_lines(path):
         if not isinstance(record, dict):
@@ -369,7 +367,7 @@ class ChatMasks:
         except Exception as error:
             # a template is a program of someone else's, and says in its own ways what it does not
             # take
-            why = (str(error).splitlines() or [type(error).__name__])[0]
+            why = first_line(error)
             raise UserError(f"The chat template does not take this conversation: {why}") from None
 
 
