@@ -57,7 +57,7 @@ def test_the_formula():
 
 @pytest.mark.parametrize(
     "settings",
-    [{"initial": 0}, {"tokens": 0}, {"forks": 0}, {"signal": "vibes"}, {"weight": float("nan")}],
+    [{"initial": 0}, {"tokens": 0}, {"forks": 0}, {"weight": float("nan")}],
 )
 def test_impossible_settings_are_refused_in_one_line(settings):
     with pytest.raises(UserError) as refused:
@@ -67,10 +67,8 @@ def test_impossible_settings_are_refused_in_one_line(settings):
 
 
 def test_a_turn_is_heard_once_as_far_as_wanted_and_the_first_one_never_forks(grouped):
-    """Driven by hand: sessions of text, and signals as a server would tell them."""
-    trees = Trees(
-        [grouped(3)[0]], Branching(initial=1, tokens=3, signal="surprisal"), vocabulary=100
-    )
+    """Driven by hand: sessions of text, and entropies as an engine would tell them."""
+    trees = Trees([grouped(3)[0]], Branching(initial=1, tokens=3), vocabulary=100)
     root = trees.next()
     assert root is not None and trees.next() is None
     for n in range(1, 5):
@@ -184,9 +182,8 @@ def test_the_same_seed_grows_the_same_trees(play):
     )
 
 
-@pytest.mark.parametrize("signal", ["entropy", "surprisal"])
-def test_what_is_heard(signal, play, monkeypatch):
-    """Surprisal is minus the stored log-probabilities; entropy is between 0 and log V."""
+def test_what_is_heard(play, monkeypatch):
+    """Entropies, between 0 and log V, and not the log-probabilities of the tokens."""
     turns: list[tuple[Session, list[float]]] = []
     heard = Trees.heard
 
@@ -196,7 +193,7 @@ def test_what_is_heard(signal, play, monkeypatch):
         heard(self, session, signal, ended)
 
     monkeypatch.setattr(Trees, "heard", listening)
-    found = play(3, Branching(initial=2, signal=signal, **NEVER))
+    found = play(3, Branching(initial=2, **NEVER))
     said = {
         id: [p for p, kept in zip(t.logprobs, t.loss_mask, strict=True) if kept]
         for id, t in found.items()
@@ -204,8 +201,5 @@ def test_what_is_heard(signal, play, monkeypatch):
     for id, logprobs in said.items():
         signals = [nats for session, turn in turns if session.task.id == id for nats in turn]
         assert len(signals) == len(logprobs) and all(nats >= 0 for nats in signals)
-        if signal == "surprisal":
-            assert signals == pytest.approx([-p for p in logprobs])
-        else:
-            assert max(signals) < math.log(4000)
-            assert signals != pytest.approx([-p for p in logprobs])
+        assert max(signals) < math.log(4000)
+        assert signals != pytest.approx([-p for p in logprobs])

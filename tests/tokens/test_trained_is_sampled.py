@@ -135,7 +135,7 @@ PATHS: dict[str, dict[str, Any]] = {
     "forks": {"rows": 5, "branching": Branching(initial=1, base=1.0)},
     "forks, many rows": {
         "rows": 64,
-        "branching": Branching(initial=2, base=1.0, forks=2, signal="surprisal"),
+        "branching": Branching(initial=2, base=1.0, forks=2),
     },
 }
 

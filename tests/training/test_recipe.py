@@ -104,7 +104,6 @@ def test_arrays_are_tuples_whole_numbers_are_fractions_and_none_is_none(tmp_path
             "[grpo.branching]\ninitial = 9",
             r"branching\.initial is at most group_size \(8\), found 9",
         ),
-        ('[grpo.branching]\nsignal = "doubt"', r"setting 'signal'.*'entropy' or 'surprisal'"),
         ('[dialect]\non_malformed = "retry"', r"setting 'on_malformed'.*'end' or 'error'"),
         ('[grpo.curriculum]\nkind = "epochs"', r"generated trips have no epochs: give data\."),
         ("[grpo]\nmax_epochs = 5", r"generated trips have no epochs"),

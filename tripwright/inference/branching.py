@@ -1,7 +1,7 @@
 """ARPO's rollouts (row S7; the original ARPO, Dong et al. 2025): fork an episode where the model
 grows uncertain after a tool's answer.
 
-Of every turn that follows a tool's answer, the signal H_turn is the mean over its first `tokens`
+Of every turn that follows a tool's answer, H_turn is the mean entropy over its first `tokens`
 tokens. With H_first the same of the episode's first turn, and V the size of the vocabulary:
 
     ΔH = (H_turn − H_first) / log V        P = base + weight · ΔH        fork when P > threshold
@@ -18,13 +18,11 @@ import math
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated
 
 from annotated_types import Ge
 
 from tripwright.episode import Session
-
-Signal = Literal["entropy", "surprisal"]
 
 
 @dataclass(frozen=True)
@@ -35,18 +33,13 @@ class Branching:
     initial: Annotated[int, Ge(1)] = 4  # episodes of a group that begin at the root
     base: float = 0.5
     weight: float = 0.2
-    # with `base` at the same value: fork wherever the signal is above that of the first turn
+    # with `base` at the same value: fork wherever the entropy is above that of the first turn
     threshold: float = 0.5
-    tokens: Annotated[int, Ge(1)] = (
-        20  # of a turn, that the signal is the mean of; of a shorter turn, all
-    )
+    tokens: Annotated[int, Ge(1)] = 20  # of a turn, that are looked at; of a shorter turn, all
     forks: Annotated[int, Ge(1)] = 1  # new episodes at one place
-    # nats of the distribution sampled from; "surprisal": −log-probability of the tokens, all that
-    # servers tell
-    signal: Signal = "entropy"
 
     def forks_at(self, turn: float, first: float, vocabulary: int) -> bool:
-        """Whether to fork, by the mean signals of the turn and of the episode's first turn, in
+        """Whether to fork, by the mean entropies of the turn and of the episode's first turn, in
         nats."""
         return self.base + self.weight * (turn - first) / math.log(vocabulary) > self.threshold
 
@@ -61,17 +54,17 @@ class Trees:
     """Hands out the sessions of groups in an order in which no group exceeds its number. Whoever
     plays them calls `heard` and `finished`.
 
-    A group's sessions are opened alike and have ids. Knows nothing of models: an engine that serves
-    text can drive it with "surprisal".
+    A group's sessions are opened alike and have ids. Knows nothing of models.
     """
 
+    listens = True
+
     def __init__(self, groups: Iterable[Sequence[Session]], branching: Branching, vocabulary: int):
-        self.signal: str | None = branching.signal
         self.forked = 0
         self._branching, self._vocabulary = branching, vocabulary
         self._groups, self._ready = iter(groups), deque[Session]()
         self._group_of: dict[int, _Group] = {}  # by the session's identity, while it plays
-        self._first: dict[int, float] = {}  # signal of its first turn
+        self._first: dict[int, float] = {}  # mean entropy of its first turn
         self._forked_after: dict[int, int] = {}  # of a fork: how many turns it shares
 
     def next(self) -> Session | None:
@@ -85,13 +78,11 @@ class Trees:
             self._start(sessions[: self._branching.initial], group)
         return self._ready.popleft()
 
-    def heard(self, session: Session, signal: Sequence[float], ended: bool) -> None:
-        """After each token of a turn, before the turn is taken: what all of its tokens so far
-        signalled."""
-        signal_tokens = self._branching.tokens
-        if len(signal) != signal_tokens and not (ended and len(signal) < signal_tokens):
+    def heard(self, session: Session, entropies: Sequence[float], ended: bool) -> None:
+        wanted = self._branching.tokens
+        if len(entropies) != wanted and not (ended and len(entropies) < wanted):
             return
-        mean = sum(signal) / len(signal)
+        mean = sum(entropies) / len(entropies)
         first = self._first.setdefault(id(session), mean)
         group = self._group_of[id(session)]
         # where its parent stood, which forked there already
@@ -131,7 +122,7 @@ class Trees:
 class Plain:
     """Sessions one after the other, and nobody listens."""
 
-    signal: str | None = None
+    listens = False
 
     def __init__(self, sessions: Iterable[Session]):
         self._sessions: Iterator[Session] = iter(sessions)
@@ -139,7 +130,7 @@ class Plain:
     def next(self) -> Session | None:
         return next(self._sessions, None)
 
-    def heard(self, session: Session, signal: Sequence[float], ended: bool) -> None:
+    def heard(self, session: Session, entropies: Sequence[float], ended: bool) -> None:
         pass
 
     def finished(self, session: Session) -> None:

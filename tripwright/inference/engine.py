@@ -95,12 +95,12 @@ WORTH_WAITING = 32  # tokens: as many must be saved, for a row to let another re
 class SessionSource(Protocol):
     """Where sessions come from, and who is told how they go."""
 
-    signal: str | None  # "entropy" or "surprisal" of the tokens, if somebody looks at it
+    listens: bool  # whether `heard` is to be called
 
     def next(self) -> Session | None: ...
-    def heard(self, session: Session, signal: Sequence[float], ended: bool) -> None:
-        """Called after every token of a turn, before the turn is taken: the signal of each of the
-        turn's tokens so far, in nats."""
+    def heard(self, session: Session, entropies: Sequence[float], ended: bool) -> None:
+        """Called after every token of a turn, before the turn is taken: the entropies, in nats, of
+        the distributions that each of the turn's tokens so far was sampled from."""
         ...
 
     def finished(self, session: Session) -> None: ...
@@ -121,7 +121,7 @@ class BatchRow:
     busy: bool = False  # its turn is being taken by a thread
     turn_ids: list[int] = field(default_factory=list)
     turn_logprobs: list[float] = field(default_factory=list)
-    turn_signal: list[float] = field(default_factory=list)
+    turn_entropies: list[float] = field(default_factory=list)
 
 
 class InferenceEngine:
@@ -292,31 +292,26 @@ class InferenceEngine:
 
     def _sample(self, rows: list[BatchRow], sampled: SampledTokens, source: SessionSource) -> None:
         logprobs = sampled.logprobs.tolist()
-        signal = logprobs
-        if source.signal == "entropy":
-            signal = (
-                -(sampled.distribution.exp() * sampled.distribution).nan_to_num(0.0).sum(-1)
-            ).tolist()
-        elif source.signal == "surprisal":
-            signal = [-logprob for logprob in logprobs]
+        entropies = logprobs
+        if source.listens:
+            distribution = sampled.distribution
+            entropies = (-(distribution.exp() * distribution).nan_to_num(0.0).sum(-1)).tolist()
         for row, token, logprob, nats in zip(
-            rows, sampled.tokens.tolist(), logprobs, signal, strict=True
+            rows, sampled.tokens.tolist(), logprobs, entropies, strict=True
         ):
             row.turn_ids.append(token)
             row.turn_logprobs.append(logprob)
             row.unread = [token]
             ended = token == self.chat.stop_id or len(row.turn_ids) >= row.session.turn_budget
-            if source.signal:
-                row.turn_signal.append(nats)
-                source.heard(row.session, row.turn_signal, ended)
+            if source.listens:
+                row.turn_entropies.append(nats)
+                source.heard(row.session, row.turn_entropies, ended)
             if ended:
-                self._hand_over(row)
-
-    def _hand_over(self, row: BatchRow) -> None:
-        cut = row.turn_ids[-1] != self.chat.stop_id
-        text = self.chat.decode(row.turn_ids if cut else row.turn_ids[:-1])
-        row.busy = True
-        self.turns.submit(row, row.session, Turn(text, row.turn_ids, row.turn_logprobs, cut))
+                cut = token != self.chat.stop_id
+                text = self.chat.decode(row.turn_ids if cut else row.turn_ids[:-1])
+                turn = Turn(text, row.turn_ids, row.turn_logprobs, cut)
+                row.busy = True
+                self.turns.submit(row, row.session, turn)
 
     def _come_back(self, source: SessionSource, wait: bool) -> Iterator[Session]:
         for row, between in self.turns.finished(wait):
@@ -326,7 +321,7 @@ class InferenceEngine:
             if row.session.context_from != row.context_from:
                 row.context_from, row.opening = row.session.context_from, row.session.context
                 row.begun = False
-            row.turn_ids, row.turn_logprobs, row.turn_signal = [], [], []
+            row.turn_ids, row.turn_logprobs, row.turn_entropies = [], [], []
             if row.session.done:
                 self.rows[row.slot] = None
                 source.finished(row.session)
