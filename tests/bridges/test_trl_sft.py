@@ -65,9 +65,9 @@ def file(tmp_path: Path, transcripts: list[Transcript]) -> str:
     ("changed", "words"),
     [
         ({"data": None}, r"fine-tunes on a file: give \[sft\] data"),
-        ({"optimizer": OptimizerSettings(name="muon")}, 'set sft.optimizer.name to "adamw"'),
-        ({"max_minutes": 3.0}, "ends by steps or epochs"),
-        ({"batch_size": 5}, r"batch_size \(5\) must be a multiple of sft.micro_batch_size \(2\)"),
+        ({"optimizer": OptimizerSettings(name="muon")}, "sft.optimizer.name other than"),
+        ({"max_minutes": 3.0}, "sft.max_minutes"),
+        ({"batch_size": 5}, "no multiple of sft.micro_batch_size"),
     ],
 )
 def test_what_trl_does_not_do_is_refused(changed, words):

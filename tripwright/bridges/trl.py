@@ -76,23 +76,18 @@ def check(recipe: Recipe) -> tuple[SftSettings, str]:
         raise UserError(
             "TRL fine-tunes a model that exists: give [model] pretrained, a folder or a name."
         )
-    if settings.optimizer.name != "adamw":
-        raise UserError(
-            f"TRL has no optimizer '{settings.optimizer.name}' of ours: set sft.optimizer.name to"
-            ' "adamw".'
-        )
-    if settings.max_minutes is not None:
-        raise UserError(
-            "TRL ends by steps or epochs: set sft.steps or sft.max_epochs, and sft.max_minutes to"
-            ' "none".'
-        )
-    if settings.batch_size % (settings.micro_batch_size or settings.batch_size):
-        raise UserError(
-            f"sft.batch_size ({settings.batch_size}) must be a multiple of sft.micro_batch_size"
-            f" ({settings.micro_batch_size}) for TRL."
-        )
-    if recipe.validation is not None and recipe.rl is None:
-        raise UserError("[validation] is not done by TRL: examine the run afterwards.")
+    refused = {
+        'sft.optimizer.name other than "adamw"': settings.optimizer.name != "adamw",
+        'sft.max_minutes; set it to "none", and sft.steps or sft.max_epochs': settings.max_minutes,
+        "sft.batch_size that is no multiple of sft.micro_batch_size": (
+            settings.batch_size % (settings.micro_batch_size or settings.batch_size)
+        ),
+        "[validation]; leave it out, and examine the run afterwards": (
+            recipe.validation is not None and recipe.rl is None
+        ),
+    }
+    for words in (words for words, found in refused.items() if found):
+        raise UserError(f"not done by TRL: {words}.")
     return settings, pretrained
 
 
@@ -183,13 +178,8 @@ def _metrics_callback(path: Path) -> Any:
             if not state.is_world_process_zero or not logs or "loss" not in logs:
                 return
             seconds = round(self.before + time.monotonic() - self.began, 2)
-            row = {
-                **{k: v for k, v in logs.items() if k != "num_tokens"},
-                "tokens": logs.get("num_tokens"),
-            }
-            self.journal.append(
-                {"stage": "sft", "step": state.global_step, "seconds": seconds, **row}
-            )
+            row = {"stage": "sft", "step": state.global_step, "seconds": seconds, **logs}
+            self.journal.append({**row, "tokens": row.pop("num_tokens", None)})
 
         def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
             if state.is_world_process_zero:

@@ -57,7 +57,7 @@ from inspect_ai.scorer import (
     stderr,
 )
 from inspect_ai.solver import Generate, Solver, TaskState, solver
-from inspect_ai.tool import ToolCall, ToolInfo, ToolParams
+from inspect_ai.tool import ToolCall, ToolInfo
 
 from tripwright.agent.chat import EstimatedTokens
 from tripwright.agent.dialect import Dialect
@@ -91,21 +91,21 @@ def chat_messages(
 def tool_infos(schemas: Sequence[dict[str, Any]]) -> list[ToolInfo]:
     """JSON functions of OpenAI's format as Inspect hands them to a provider: the same, and closed
     (`additionalProperties` false), which providers need who read calls strictly."""
-    functions = [schema["function"] for schema in schemas]
-    return [
-        ToolInfo(
-            name=function["name"],
-            description=function["description"],
-            parameters=ToolParams.model_validate(function["parameters"]),
-        )
-        for function in functions
-    ]
+    return [ToolInfo.model_validate(schema["function"]) for schema in schemas]
 
 
 def completion_of(output: ModelOutput) -> Completion:
     """What the model said, as our own client would say it: text, calls and reasoning, no token
     ids."""
-    calls = tuple(_requested(call) for call in output.message.tool_calls or ())
+    # of arguments that Inspect could not read, nothing is left
+    calls = tuple(
+        RequestedCall(
+            call.id,
+            call.function,
+            "(no JSON)" if call.parse_error else json.dumps(call.arguments),
+        )
+        for call in output.message.tool_calls or ()
+    )
     usage: dict[str, float] = {}
     if output.usage is not None:
         usage = {
@@ -122,18 +122,12 @@ def completion_of(output: ModelOutput) -> Completion:
 def last_words(transcript: Transcript, model: str) -> ModelOutput:
     """The answer (else the last turn) as a model's output, which the viewer shows first."""
     turns = [segment.text for segment in transcript.segments if segment.role == "assistant"]
-    output = ModelOutput.from_content(
-        model, transcript.answer if transcript.answer is not None else "".join(turns[-1:])
-    )
-    input_tokens, output_tokens = (
+    said = "".join(turns[-1:]) if transcript.answer is None else transcript.answer
+    output = ModelOutput.from_content(model, said)
+    asked, told = (
         int(transcript.usage.get(name, 0)) for name in ("prompt_tokens", "completion_tokens")
     )
-    if input_tokens or output_tokens:
-        output.usage = ModelUsage(
-            input_tokens=input_tokens,
-            output_tokens=output_tokens,
-            total_tokens=input_tokens + output_tokens,
-        )
+    output.usage = ModelUsage(input_tokens=asked, output_tokens=told, total_tokens=asked + told)
     return output
 
 
@@ -156,15 +150,6 @@ def _message(message: dict[str, Any]) -> ChatMessage:
     if role == "tool":  # as Qwen's chat templates write what a tool said, and as STAR's agent does
         text = f"<tool_response>\n{text}\n</tool_response>"
     return ChatMessageUser(content=text)
-
-
-def _requested(call: ToolCall) -> RequestedCall:
-    """Arguments that Inspect could not read are lost there; what stands in their place cannot be
-    read either."""
-    arguments = (
-        json.dumps(call.arguments) if call.parse_error is None else "(arguments that are no JSON)"
-    )
-    return RequestedCall(call.id, call.function, arguments)
 
 
 EPISODE = "episode"  # key in a sample's store: one line of transcripts.jsonl
@@ -241,12 +226,6 @@ def _keep(state: TaskState, record: dict[str, Any], transcript: Transcript, mode
         raise EpisodeFault(transcript.fault or "unscored for an unknown reason")
 
 
-_NO_EPISODE = (
-    "no episode to judge: it did not end, because of a limit of Inspect's or because another solver"
-    " played"
-)
-
-
 @metric(scores="unreduced")
 def rates() -> Metric:
     """T4's rates, pass^k and means as score.json has them, each with the ends of its interval; the
@@ -254,14 +233,14 @@ def rates() -> Metric:
 
     def measure(scores: list[SampleScore]) -> dict[str, float]:
         score = _score(scores)
-        estimates = {
-            **score["metrics"],
-            **{
-                f"final_{level}": metrics["final"]
-                for level, metrics in score.get("levels", {}).items()
-            },
+        levels = score.get("levels", {})
+        of_levels = {f"final_{name}": metrics["final"] for name, metrics in levels.items()}
+        return {
+            f"{name}{end}": estimate[key]
+            for name, estimate in {**score["metrics"], **of_levels}.items()
+            if estimate["value"] is not None
+            for end, key in (("", "value"), ("_low", "low"), ("_high", "high"))
         }
-        return _numbers(estimates)
 
     return measure
 
@@ -281,17 +260,29 @@ def constraints() -> Metric:
     return measure
 
 
-@scorer(metrics=[accuracy(), stderr()])
-def final() -> Scorer:
-    """Correct where every fact passes; the explanation names those that do not."""
+def of_episodes(score: Callable[[dict[str, Any]], Score]) -> Scorer:
+    """By the sample's episode, where it has one that was judged."""
 
     async def judge(state: TaskState, target: Target) -> Score:
         record = state.store.get(EPISODE)
         if record is None or record["verdict"] is None:
-            return Score.unscored(reason="scoring_failed", explanation=_NO_EPISODE)
-        transcript = record["transcript"]
+            return Score.unscored(
+                reason="scoring_failed",
+                explanation="no episode to judge: it did not end, because of a limit of Inspect's"
+                " or because another solver played",
+            )
+        return score(record)
+
+    return judge
+
+
+@scorer(metrics=[accuracy(), stderr()])
+def final() -> Scorer:
+    """Correct where every fact passes; the explanation names those that do not."""
+
+    def score(record: dict[str, Any]) -> Score:
+        transcript, plan = record["transcript"], record.get("plan")
         verdict = Verdict.from_record(record["verdict"])
-        plan = record.get("plan")
         return Score(
             value=CORRECT if verdict.final else INCORRECT,
             answer=(
@@ -301,7 +292,7 @@ def final() -> Scorer:
             metadata={"stop_reason": transcript["stop_reason"], **verdict.details},
         )
 
-    return judge
+    return of_episodes(score)
 
 
 @scorer(metrics=[rates(), constraints()])
@@ -309,41 +300,33 @@ def facts() -> Scorer:
     """1 or 0 for every constraint that the episode is held to; what was not evaluated did not
     pass."""
 
-    async def judge(state: TaskState, target: Target) -> Score:
-        record = state.store.get(EPISODE)
-        if record is None or record["verdict"] is None:
-            return Score.unscored(reason="scoring_failed", explanation=_NO_EPISODE)
+    def score(record: dict[str, Any]) -> Score:
         outcome = Outcome.of(record)
         value: dict[str, str | int | float | bool | None] = {
             "delivered": int(outcome.delivered),
             "schema": int(outcome.schema_valid),
+            **{name: int(name in outcome.passed) for name in outcome.asked},
         }
-        value |= {name: int(name in outcome.passed) for name in outcome.asked}
         return Score(
             value=value, explanation=explained(record), metadata={EPISODE: without_words(record)}
         )
 
-    return judge
+    return of_episodes(score)
 
 
 def explained(record: Mapping[str, Any]) -> str:
     """One line per fact that did not pass: its group, its name, its state and why."""
     verdict = Verdict.from_record(record["verdict"])
     lines = [f"Stopped by: {record['transcript']['stop_reason']}."]
-    if verdict.schema_problem:
-        lines.append(f"The answer cannot be read: {verdict.schema_problem}")
     if verdict.error:
         lines.append(f"The rules raised {verdict.error} on this answer.")
-    for group in verdict.groups[1:]:
+    for group in verdict.groups:
         if group.facts is None:
             lines.append(f"{group.name}: not looked at.")
-            continue
-        for fact in group.facts.values():
+        for fact in (group.facts or {}).values():
             if fact.state in (State.FAILED, State.NOT_EVALUATED):
-                lines.append(
-                    f"{group.name} {fact.name}: {fact.state.replace('_', ' ')}"
-                    + (f". {fact.message}" if fact.message else ".")
-                )
+                state = fact.state.replace("_", " ")
+                lines.append(f"{group.name} {fact.name}: {state}. {fact.message or ''}".strip())
     return "\n".join([*lines, "Every fact passed."] if verdict.final else lines)
 
 
@@ -362,19 +345,6 @@ def without_words(record: Mapping[str, Any]) -> dict[str, Any]:
 def _score(scores: list[SampleScore]) -> dict[str, Any]:
     records = [score.score.metadata[EPISODE] for score in scores if score.score.metadata]
     return score_records(records, "", {})
-
-
-def _numbers(estimates: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
-    """Each value with its ends; what was not measured is left out."""
-    numbers: dict[str, float] = {}
-    for name, estimate in estimates.items():
-        if estimate["value"] is not None:
-            numbers |= {
-                name: estimate["value"],
-                f"{name}_low": estimate["low"],
-                f"{name}_high": estimate["high"],
-            }
-    return numbers
 
 
 Arguments = ParamSpec("Arguments")
@@ -422,7 +392,10 @@ def trips(
     card = run_card(identity, {}, spoken, judged_by, asked_for, place.identity, samples)
     return Task(
         dataset=MemoryDataset(
-            [_sample(each.id, each.domain, each.request.record()) for each in tasks],
+            [
+                _sample({"id": each.id, "domain": each.domain, "request": each.request.record()})
+                for each in tasks
+            ],
             name=Path(queries).stem,
         ),
         solver=episode({each.id: each for each in tasks}, spoken, native_tools, samples),
@@ -449,7 +422,7 @@ def played(run: str) -> Task:
         )
     samples, places = [], {}
     for line in episode_lines(path):
-        samples.append(line.read(_played_sample))
+        samples.append(line.read(_sample))
         places[str(samples[-1].id)] = line.place
     if not samples:
         raise UserError(f"No finished episode in '{path}'.")
@@ -462,13 +435,10 @@ def played(run: str) -> Task:
     )
 
 
-def _played_sample(record: Mapping[str, Any]) -> Sample:
-    return _sample(str(record["id"]), record["domain"], record["request"])
-
-
-def _sample(id: str, domain: str, request: Mapping[str, Any]) -> Sample:
+def _sample(record: Mapping[str, Any]) -> Sample:
+    request = record["request"]
     return Sample(
         input=request["query"],
-        id=id,
-        metadata={"level": request.get("level"), "domain": domain, "request": dict(request)},
+        id=str(record["id"]),
+        metadata={"level": request.get("level"), "domain": record["domain"], "request": request},
     )

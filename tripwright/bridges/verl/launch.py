@@ -36,7 +36,7 @@ from tripwright.bridges.verl.settings import (
 )
 from tripwright.data.export import write_rows
 from tripwright.errors import UserError
-from tripwright.files import keep_lines, write_atomically
+from tripwright.files import keep_lines, whole_lines, write_atomically
 from tripwright.inference.local import inspect_model
 from tripwright.runs import logged_steps
 from tripwright.training.recipe import Recipe
@@ -269,10 +269,7 @@ def _exceptions(lines: list[str]) -> list[str]:
 
 def next_lines(path: Path, after: int) -> list[dict[str, Any]]:
     """The whole lines of the steps behind `after`."""
-    if not path.is_file():
-        return []
-    whole = path.read_bytes().rpartition(b"\n")[0].splitlines()
-    rows = [json.loads(line) for line in whole]
+    rows = [json.loads(line.text) for line in whole_lines(path)] if path.is_file() else []
     return [row for row in rows if row["step"] > after]
 
 
