@@ -120,7 +120,7 @@ NO_TOOL_ROLE = NO_TOOLS.replace("in messages", "in messages if m.role != 'tool'"
 SLIDING = {"layer_types": ["full_attention", "sliding_attention"], "sliding_window": 64}
 AT_LOADING = {
     "no config": (lambda m: (m / "config.json").unlink(), "No model could be loaded .*config"),
-    "another architecture": (config(model_type="gpt2"), "this one is 'gpt2'. Serve it with"),
+    "another architecture": (config(model_type="gpt2"), "this model has 'gpt2'. Serve it with"),
     "an unheard-of architecture": (config(model_type="x"), "No model could be loaded .*`x`"),
     "sliding windows": (
         config(**SLIDING, use_sliding_window=True),

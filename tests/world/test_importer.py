@@ -149,12 +149,8 @@ def test_a_missing_file_or_folder_is_named(source, tmp_path):
             "accommodations.csv:2: column 'price' holds 'cheap'",
         ),
         ("flights_coverage.json", b"[1]", "not a coverage list"),
-        (
-            "flights_coverage.json",
-            b'[["Aston", "Brook", "2022-3-1x", 1]]',
-            "date '2022-3-1x' of Aston to Brook; expected a date like 2022",
-        ),
-        ("flights_coverage.json", b'[["Aston", "Brook", "2022-02-30", 1]]', "date '2022-02-30'"),
+        ("flights_coverage.json", b'[["Aston", "Brook", "2022-3-1x", 1]]', "'2022-3-1x'"),
+        ("flights_coverage.json", b'[["Aston", "Brook", "2022-02-30", 1]]', "'2022-02-30'"),
     ],
 )
 def test_unreadable_files_are_one_clear_line(source, tmp_path, name, content, expected):

@@ -35,7 +35,7 @@ import torch.nn.functional as F
 from annotated_types import Ge, Gt, Lt, MinLen
 from torch import Tensor
 
-from tripwright.errors import UserError
+from tripwright.errors import UserError, first_line
 from tripwright.files import is_no_model, json_object
 from tripwright.runs import STAGES
 
@@ -126,12 +126,6 @@ GB = 1e9
 
 def check_known(config: Any) -> None:
     """Raises UserError for a `transformers` config of a model that `Decoder` cannot compute."""
-    if config.model_type not in SUPPORTED:
-        raise UserError(
-            f"Local generation knows models of type {', '.join(SUPPORTED)}; this one is"
-            f" '{config.model_type}'. Serve it with another engine and play it by --policy"
-            " endpoint, or take another model."
-        )
     if "sliding_attention" in (getattr(config, "layer_types", None) or ()):
         raise UserError(
             "Local generation attends to the whole context; this model has layers with"
@@ -140,6 +134,7 @@ def check_known(config: Any) -> None:
         )
     rope = (getattr(config, "rope_parameters", None) or {}).get("rope_type", "default")
     for name, found, known in (
+        ("model_type", config.model_type, SUPPORTED),
         ("rope_type", rope, ROPE),
         ("hidden_act", config.hidden_act, ("silu",)),
     ):
@@ -335,9 +330,9 @@ def put_adapter(model: Any, folder: str | Path) -> None:
     try:
         found = load_file(Path(folder) / WEIGHTS)
     except (OSError, SafetensorError) as error:
-        why = str(error).splitlines()[0]
         raise UserError(
-            f"'{Path(folder) / WEIGHTS}' cannot be read: {why}. Copy the adapter again."
+            f"'{Path(folder) / WEIGHTS}' cannot be read: {first_line(error)}. Copy the adapter"
+            " again."
         ) from None
     model.add_adapter(LoraConfig(**settings))
     _name_base(model, base)

@@ -42,20 +42,12 @@ class Sampling:
     tool_threads: int = 0
 
     def __post_init__(self) -> None:
-        if not self.temperature >= 0 or self.rows < 1 or self.tool_threads < 0:
-            values = f"{self.temperature}, {self.rows} and {self.tool_threads}"
+        some_k = self.top_k in (None, NO_TOP_K) or self.top_k >= 1
+        amounts = self.temperature >= 0 and self.rows >= 1 and self.tool_threads >= 0
+        if not (amounts and 0 < self.top_p <= 1 and some_k):
             raise UserError(
-                f"Sampling needs temperature ≥ 0, rows ≥ 1 and tool_threads ≥ 0; found {values}."
-            )
-        if (
-            not 0 < self.top_p <= 1
-            or self.top_k is not None
-            and self.top_k < 1
-            and self.top_k != NO_TOP_K
-        ):
-            raise UserError(
-                "Sampling needs top_p above 0 and at most 1, and top_k ≥ 1 or none; found"
-                f" {self.top_p} and {self.top_k}."
+                "Sampling needs temperature ≥ 0, rows ≥ 1, tool_threads ≥ 0, top_p above 0 and at"
+                f" most 1, and top_k ≥ 1 or none; found {self}."
             )
 
     def check_on_policy(self) -> None:

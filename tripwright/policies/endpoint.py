@@ -62,8 +62,6 @@ class EndpointPolicy:
         native_tools: bool = True,
         counter: TokenCounter | None = None,
     ):
-        if concurrency < 1:
-            raise ValueError(f"concurrency is at least 1, found {concurrency}")
         self.name = endpoint.model
         self._endpoint, self._concurrency, self._native_tools = endpoint, concurrency, native_tools
         self._counter = counter

@@ -14,11 +14,10 @@ import csv
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import date
 from functools import lru_cache
-from itertools import chain
 from math import isfinite
 from operator import itemgetter
 from pathlib import Path
@@ -308,20 +307,14 @@ def _covered_searches(*folders: Path) -> list[tuple[str, str, str]] | None:
     if path is None:
         return None
     try:
-        entries: list[Sequence[Any]] = json.loads(path.read_text(encoding="utf-8"))
-        searches = [(entry[0], entry[1], entry[2]) for entry in entries]
-    except OSError as error:
-        raise UserError(f"'{path}' cannot be read: {error.strerror}.") from None
-    except (ValueError, LookupError, TypeError):
-        searches = [("", "", 0)]
-    if not all(isinstance(value, str) for value in chain.from_iterable(searches)):
-        raise UserError(
-            f"'{path}' is not a coverage list. Expected a JSON array of [origin, destination, date,"
-            " row count]."
-        )
-    if bad := next((search for search in searches if not _is_date(search[2])), None):
-        raise UserError(
-            f"'{path}' lists the date {bad[2]!r} of {bad[0]} to {bad[1]}; expected a date like"
-            " 2022-03-16."
-        )
+        entries = json.loads(path.read_text(encoding="utf-8"))
+        searches = [(origin, destination, day) for origin, destination, day, *_ in entries]
+    except (OSError, ValueError, TypeError):
+        searches = [("", "", "")]
+    for search in searches:
+        if not all(isinstance(value, str) for value in search) or not _is_date(search[2]):
+            raise UserError(
+                f"'{path}' is not a coverage list. Expected a JSON array of [origin, destination,"
+                f" date like 2022-03-16, row count]; found {list(search)}."
+            )
     return searches
