@@ -99,7 +99,8 @@ class ChatFormat:
             )
         self._before, self._after = self.encode(before), self.encode(after)
         bare = tokenizer.chat_template == BARE_TEMPLATE
-        if tools and not bare and not all(_name(tool) in prompt for tool in tools):
+        names = [tool.get("function", tool)["name"] for tool in tools or ()]
+        if not bare and not all(name in prompt for name in names):
             raise UserError(
                 "This chat template does not show the tools that it is given: the model would not"
                 " know them. Take a model whose template does, or a dialect whose prompt lists its"
@@ -180,11 +181,6 @@ class ChatFormat:
             f"This chat template ends an assistant turn with {tail[:20]!r}, which is no known stop"
             " token."
         )
-
-
-def _name(tool: dict[str, Any]) -> str:
-    name: str = tool.get("function", tool)["name"]
-    return name
 
 
 # Measured with the vocabulary of Qwen 2.5 and 3 on episodes of three dialects: prompts 3.7 to 4.4
@@ -277,13 +273,8 @@ def load_tokenizer(place: str | Path) -> Any:
         raise UserError(
             f"No tokenizer in '{place}': expected tokenizer.json, as it comes with the model."
         )
-    try:
-        import transformers
-    except ModuleNotFoundError:
-        raise UserError(
-            "A tokenizer needs the 'train' extra: pip install 'tripwright[train]', or leave"
-            " --tokenizer out."
-        ) from None
+    import transformers
+
     try:
         return transformers.AutoTokenizer.from_pretrained(place, trust_remote_code=False)
     except Exception as error:  # each kind of damaged file has its own

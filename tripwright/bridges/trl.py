@@ -34,7 +34,10 @@ SAVED_EVERY, KEPT = 50, 2  # steps between two of TRL's own checkpoints, and how
 def train(run: RunFolder) -> None:
     """The stage "sft" of a run folder, from its last checkpoint under RUN/trl."""
     settings, pretrained = check(run.recipe)
-    trl, datasets = _libraries()
+    import datasets  # here, for what is refused is said without them
+    import trl
+
+    datasets.disable_progress_bars()
     folder, model_folder = run.folder, run.model("sft")
     if run.done("sft"):
         return
@@ -146,18 +149,6 @@ def rows_for_trl(
         }
         for row in rows
     ], figures
-
-
-def _libraries() -> tuple[Any, Any]:
-    try:
-        import datasets
-        import trl
-    except ModuleNotFoundError as error:
-        raise UserError(
-            f"The engine 'trl' needs the package '{error.name}': pip install 'tripwright[trl]'."
-        ) from None
-    datasets.disable_progress_bars()
-    return trl, datasets
 
 
 def _metrics_callback(path: Path) -> Any:

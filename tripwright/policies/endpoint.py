@@ -169,40 +169,35 @@ def messages(
     visible = transcript.visible(context_from)
     if how == "verbatim":
         return [{"role": segment.role, "content": segment.text} for segment in visible.values()]
-    messages_so_far: list[dict[str, Any]] = []
-    for number, segment in visible.items():
-        if segment.role == "system" and how == "hermes":
-            schema_lines = "\n".join(json.dumps(schema, ensure_ascii=False) for schema in schemas)
-            messages_so_far.append(
-                {
-                    "role": "system",
-                    "content": HERMES_PROMPT.format(system=segment.text, schemas=schema_lines),
-                }
-            )
-        elif segment.role == "tool" and how == "hermes":
-            messages_so_far.append(
-                {"role": "user", "content": f"<tool_response>\n{segment.text}\n</tool_response>"}
-            )
-        elif segment.role == "tool" and transcript.segments[number - 1].call is None:
-            # an error message: there is no call it answers
-            messages_so_far.append({"role": "user", "content": segment.text})
-        elif segment.role == "tool":
-            messages_so_far.append(
-                {"role": "tool", "tool_call_id": _call_id(number - 1), "content": segment.text}
-            )
-        elif segment.call is not None and how == "native":
-            function = {"name": segment.call.name, "arguments": json.dumps(segment.call.arguments)}
-            call = {"id": _call_id(number), "type": "function", "function": function}
-            messages_so_far.append(
-                {
-                    "role": "assistant",
-                    "content": segment.text.partition(TOOL_CALL)[0],
-                    "tool_calls": [call],
-                }
-            )
-        else:
-            messages_so_far.append({"role": segment.role, "content": segment.text})
-    return messages_so_far
+    written = _hermes if how == "hermes" else _native
+    return [written(transcript, number, schemas) for number in visible]
+
+
+def _hermes(transcript: Transcript, number: int, schemas: list[dict[str, Any]]) -> dict[str, Any]:
+    segment = transcript.segments[number]
+    match segment.role:
+        case "system":
+            lines = "\n".join(json.dumps(schema, ensure_ascii=False) for schema in schemas)
+            text = HERMES_PROMPT.format(system=segment.text, schemas=lines)
+            return {"role": "system", "content": text}
+        case "tool":
+            text = f"<tool_response>\n{segment.text}\n</tool_response>"
+            return {"role": "user", "content": text}
+    return {"role": segment.role, "content": segment.text}
+
+
+def _native(transcript: Transcript, number: int, schemas: list[dict[str, Any]]) -> dict[str, Any]:
+    segment = transcript.segments[number]
+    if segment.role == "tool" and transcript.segments[number - 1].call is None:
+        return {"role": "user", "content": segment.text}  # an error: there is no call it answers
+    if segment.role == "tool":
+        return {"role": "tool", "tool_call_id": _call_id(number - 1), "content": segment.text}
+    if segment.call is None:
+        return {"role": segment.role, "content": segment.text}
+    function = {"name": segment.call.name, "arguments": json.dumps(segment.call.arguments)}
+    said = segment.text.partition(TOOL_CALL)[0]
+    call = {"id": _call_id(number), "type": "function", "function": function}
+    return {"role": "assistant", "content": said, "tool_calls": [call]}
 
 
 def _call_id(segment: int) -> str:
