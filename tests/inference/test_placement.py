@@ -8,12 +8,13 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from tripwright.agent.chat import ChatFormat
 from tripwright.cli.main import main
 from tripwright.domains import dialect_named
 from tripwright.errors import UserError
 from tripwright.evals.evaluate import choose_policy
 from tripwright.inference.decoder import Decoder
-from tripwright.inference.local import LocalPolicy, Sampling, load_model
+from tripwright.inference.local import LocalPolicy, Sampling, load_model, load_to_sample
 from tripwright.inference.models import device_named
 from tripwright.policies.settings import PolicySettings
 from tripwright.training import held_out, stages
@@ -66,7 +67,8 @@ def folder(tmp_path: Path, talker: Any, caller: Any) -> Path:
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_a_policy_is_loaded_in_the_format_that_it_is_sampled_in(dtype, folder, monkeypatch):
-    policy = LocalPolicy.load(folder, None, Sampling(dtype=dtype))
+    model, tokenizer = load_to_sample(folder, "auto", dtype)
+    policy = LocalPolicy(model, ChatFormat(tokenizer), Sampling(dtype=dtype))
     assert {str(p.dtype) for p in policy.model.parameters()} == {f"torch.{dtype}"}
     exact = Decoder(load_model(folder, policy.model.device)[0])
     narrow = Decoder(policy.model)

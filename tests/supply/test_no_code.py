@@ -40,7 +40,6 @@ SAFE = {  # these have the name and not the danger
         "tomllib.load",
         "re.compile",
         "torch.compile",
-        "LocalPolicy.load",
     )
 }
 # Module: what it runs, and why a file that a stranger gives cannot choose it.

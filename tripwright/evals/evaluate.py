@@ -385,7 +385,7 @@ def _local(settings: PolicySettings, dialect: Dialect) -> PolicyChoice:
             "Policy 'local' needs --model DIR, a checkpoint folder (or a model name that"
             " transformers can find)."
         )
-    from tripwright.inference.local import LocalPolicy, Sampling  # torch
+    from tripwright.inference.local import LocalPolicy, Sampling, load_to_sample  # torch
 
     how = settings.decoding
     sampling = Sampling(
@@ -396,15 +396,17 @@ def _local(settings: PolicySettings, dialect: Dialect) -> PolicyChoice:
         top_p=1.0 if how.top_p is None else how.top_p,
         top_k=how.top_k,
     )
-    policy = LocalPolicy.load(settings.model, dialect.schemas(), sampling, settings.device)
-    check_prompt(dialect, ExactTokens(policy.chat, f"of {settings.model}"))
+    model, tokenizer = load_to_sample(settings.model, settings.device, sampling.dtype)
+    chat = ChatFormat(tokenizer, dialect.schemas())
+    policy = LocalPolicy(model, chat, sampling, name=str(settings.model))
+    check_prompt(dialect, ExactTokens(chat, f"of {settings.model}"))
     decoding: dict[str, Any] = {"temperature": how.temperature, "dtype": sampling.dtype}
     if how.temperature > 0:
         decoding |= {"seed": settings.seed, "top_p": sampling.top_p}
         decoding |= {} if how.top_k is None else {"top_k": how.top_k}
     fingerprint = model_fingerprint(settings.model)
     identity = {"kind": "local", "model": str(settings.model), "fingerprint": fingerprint}
-    return PolicyChoice(policy, policy.chat, identity, decoding)
+    return PolicyChoice(policy, chat, identity, decoding)
 
 
 # ---- requests, their place and their rules

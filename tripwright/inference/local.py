@@ -24,7 +24,6 @@ from tripwright.inference.branching import Branching, Plain, Trees
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.engine import InferenceEngine, SessionSource
 from tripwright.inference.models import (
-    AUTO,
     base_of,
     base_parameters,
     check_known,
@@ -55,20 +54,6 @@ class LocalPolicy:
         self.name, self.chat, self.sampling = name, chat, sampling or Sampling()
         self.model = model
         self._counted = Counter[str]()
-
-    @classmethod
-    def load(
-        cls,
-        folder: str | Path,
-        tools: list[dict[str, Any]] | None,
-        sampling: Sampling | None = None,
-        device: str = AUTO,
-    ) -> LocalPolicy:
-        """A checkpoint folder, or a model name that `from_pretrained` can find, on `device` and in
-        the format that it is sampled in."""
-        sampling = sampling or Sampling()
-        model, tokenizer = load_to_sample(folder, device, sampling.dtype)
-        return cls(model, ChatFormat(tokenizer, tools), sampling, name=str(folder))
 
     @property
     def figures(self) -> dict[str, float]:
@@ -119,7 +104,8 @@ class LocalPolicy:
 
 
 def load_to_sample(folder: str | Path, device: str, dtype: str) -> tuple[Any, Any]:
-    """(model, tokenizer) by the names of a device and of the format that it is sampled in."""
+    """(model, tokenizer) of a checkpoint folder, or of a name that `from_pretrained` can find, by
+    the names of a device and of the format that it is sampled in."""
     where = device_named(device)
     return load_model(folder, where, precision_named(dtype, torch.empty(0, device=where)))
 
