@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -44,18 +44,34 @@ class Branching:
         return self.base + self.weight * (turn - first) / math.log(vocabulary) > self.threshold
 
 
+class SessionSource:
+    """Where an engine's sessions come from, one after the other, and who is told how they go."""
+
+    listens = False  # whether `heard` is to be called
+
+    def __init__(self, sessions: Iterable[Session]):
+        self._sessions = iter(sessions)
+
+    def next(self) -> Session | None:
+        """None: nothing for now; there may be more after a call of `heard` or `finished`."""
+        return next(self._sessions, None)
+
+    def heard(self, session: Session, entropies: Sequence[float], ended: bool) -> None:
+        """Called after every token of a turn, before the turn is taken: the entropies, in nats, of
+        the distributions that each of the turn's tokens so far was sampled from."""
+
+    def finished(self, session: Session) -> None: ...
+
+
 class _Group:
     def __init__(self, sessions: Sequence[Session], initial: int):
         self.waiting = deque(sessions[initial:])  # opened, not begun
         self.playing = min(initial, len(sessions))
 
 
-class Trees:
-    """Hands out the sessions of groups in an order in which no group exceeds its number. Whoever
-    plays them calls `heard` and `finished`.
-
-    A group's sessions are opened alike and have ids. Knows nothing of models.
-    """
+class Trees(SessionSource):
+    """Hands out the sessions of groups in an order in which no group exceeds its number. A group's
+    sessions are opened alike and have ids."""
 
     listens = True
 
@@ -68,8 +84,6 @@ class Trees:
         self._forked_after: dict[int, int] = {}  # of a fork: how many turns it shares
 
     def next(self) -> Session | None:
-        """The next session to play. None: nothing for now; there may be more after a call of
-        `heard` or `finished`."""
         while not self._ready:
             sessions = next(self._groups, None)
             if sessions is None:
@@ -117,21 +131,3 @@ class Trees:
         for session in sessions:
             self._group_of[id(session)] = group
             self._ready.append(session)
-
-
-class Plain:
-    """Sessions one after the other, and nobody listens."""
-
-    listens = False
-
-    def __init__(self, sessions: Iterable[Session]):
-        self._sessions: Iterator[Session] = iter(sessions)
-
-    def next(self) -> Session | None:
-        return next(self._sessions, None)
-
-    def heard(self, session: Session, entropies: Sequence[float], ended: bool) -> None:
-        pass
-
-    def finished(self, session: Session) -> None:
-        pass

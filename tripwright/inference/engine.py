@@ -18,16 +18,17 @@ from __future__ import annotations
 import random
 import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 import torch
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.episode import Session, Turn
 from tripwright.errors import UserError
+from tripwright.inference.branching import SessionSource
 from tripwright.inference.decoder import CHUNK, Cache, CacheView, Decoder, round_up
 from tripwright.inference.sampling import SampledTokens, Sampling, choose
 
@@ -90,20 +91,6 @@ class TurnThreads(Generic[Row]):
 
 READ_TOKENS = 2048  # of prompts and tool answers in one pass: bounds its memory
 WORTH_WAITING = 32  # tokens: as many must be saved, for a row to let another read them first
-
-
-class SessionSource(Protocol):
-    """Where sessions come from, and who is told how they go."""
-
-    listens: bool  # whether `heard` is to be called
-
-    def next(self) -> Session | None: ...
-    def heard(self, session: Session, entropies: Sequence[float], ended: bool) -> None:
-        """Called after every token of a turn, before the turn is taken: the entropies, in nats, of
-        the distributions that each of the turn's tokens so far was sampled from."""
-        ...
-
-    def finished(self, session: Session) -> None: ...
 
 
 @dataclass

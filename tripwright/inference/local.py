@@ -20,9 +20,9 @@ from tripwright.agent.chat import ChatFormat, load_tokenizer
 from tripwright.episode import Session
 from tripwright.errors import UserError, first_line
 from tripwright.files import is_no_model
-from tripwright.inference.branching import Branching, Plain, Trees
+from tripwright.inference.branching import Branching, SessionSource, Trees
 from tripwright.inference.decoder import Decoder
-from tripwright.inference.engine import InferenceEngine, SessionSource
+from tripwright.inference.engine import InferenceEngine
 from tripwright.inference.models import (
     base_of,
     base_parameters,
@@ -68,7 +68,7 @@ class LocalPolicy:
 
     def play(self, sessions: Iterable[Session]) -> Iterator[Session]:
         """The model's weights are read as they are: train it when the last session has come."""
-        yield from self._play(Plain(sessions))
+        yield from self._play(SessionSource(sessions))
 
     def play_groups(
         self, groups: Iterable[Sequence[Session]], branching: Branching | None = None

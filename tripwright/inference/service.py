@@ -24,7 +24,7 @@ import torch
 
 from tripwright.episode import Session, Turn
 from tripwright.errors import UserError
-from tripwright.inference.branching import Plain
+from tripwright.inference.branching import SessionSource
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.engine import InferenceEngine
 from tripwright.inference.sampling import Sampling
@@ -239,7 +239,7 @@ def _weights_in(folder: Path) -> dict[str, torch.Tensor]:
     return {name: tensor for file in files for name, tensor in load_file(file).items()}
 
 
-class _Arrivals(Plain):
+class _Arrivals(SessionSource):
     """What comes while a batch plays, as an engine's source of sessions."""
 
     def __init__(self, first: ServedRequest, work: SimpleQueue[Any]):
