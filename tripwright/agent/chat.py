@@ -18,7 +18,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from tripwright.agent.dialect import Dialect
 from tripwright.errors import UserError, first_line
@@ -36,18 +36,6 @@ _ANSWERED = {"role": "tool", "content": _MARK}
 _EMPTY_THOUGHT = re.compile(r"(<think>\s*</think>\s*)?")
 
 
-class Tokenizer(Protocol):
-    """The part of a Hugging Face tokenizer that is used here."""
-
-    chat_template: str | None
-    eos_token: str | None
-
-    def encode(self, text: str, add_special_tokens: bool = ...) -> list[int]: ...
-    def decode(self, token_ids: list[int], skip_special_tokens: bool = ...) -> str: ...
-    def convert_tokens_to_ids(self, tokens: str) -> int: ...
-    def apply_chat_template(self, conversation: list[dict[str, Any]], **options: Any) -> Any: ...
-
-
 class Shown(NamedTuple):
     """A tool's answer as a model is given it: the ids between two assistant turns ([] for a policy
     that gives none), the text of the answer that they hold, and how many tokens that is."""
@@ -58,10 +46,10 @@ class Shown(NamedTuple):
 
 
 class ChatFormat:
-    """How one model's conversation looks in tokens. `stop_id` ends a turn and is sampled by the
-    model itself."""
+    """How one model's conversation looks in tokens. `tokenizer` is one of `transformers`; `stop_id`
+    ends a turn and is sampled by the model itself."""
 
-    def __init__(self, tokenizer: Tokenizer, tools: list[dict[str, Any]] | None = None):
+    def __init__(self, tokenizer: Any, tools: list[dict[str, Any]] | None = None):
         if not getattr(tokenizer, "chat_template", None):
             raise UserError(
                 "This tokenizer has no chat template; an agent needs one that knows the roles"
@@ -114,11 +102,13 @@ class ChatFormat:
             )
 
     def encode(self, text: str) -> list[int]:
-        return self.tokenizer.encode(text, add_special_tokens=False)
+        ids: list[int] = self.tokenizer.encode(text, add_special_tokens=False)
+        return ids
 
     def decode(self, token_ids: list[int]) -> str:
         """The text of sampled ids, control tokens included."""
-        return self.tokenizer.decode(token_ids, skip_special_tokens=False)
+        text: str = self.tokenizer.decode(token_ids, skip_special_tokens=False)
+        return text
 
     def opening(self, system: str, user: str) -> list[int]:
         """The prompt up to where the assistant's first turn begins. An empty system prompt is none:
@@ -189,25 +179,37 @@ CHARACTERS_PER_PROMPT_TOKEN = 3.7
 CHARACTERS_PER_TOKEN = 2.5
 
 
-class TokenCounter(Protocol):
-    @property
-    def name(self) -> str:
-        """What a run card says."""
-        ...
+@dataclass(frozen=True)
+class EstimatedTokens:
+    """Characters over these constants. `schemas` are what the endpoint is sent of the tools; `name`
+    is what a run card says."""
+
+    schemas: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
+    name: str = (
+        f"an estimate: {CHARACTERS_PER_PROMPT_TOKEN} characters a token of the prompt,"
+        f" {CHARACTERS_PER_TOKEN} of the rest"
+    )
 
     def opening(self, system: str, user: str) -> int:
         """Of the whole prompt, schemas of tools included."""
-        ...
+        texts = (system, user, *map(json.dumps, self.schemas))
+        return round(sum(map(len, texts)) / CHARACTERS_PER_PROMPT_TOKEN)
 
-    def turn(self, text: str) -> int: ...
+    def turn(self, text: str) -> int:
+        return round(len(text) / CHARACTERS_PER_TOKEN)
+
     def tool_answer(self, text: str, max_tokens: int) -> Shown:
         """As it is shown: a longer one is cut on the right and says so within `max_tokens`."""
-        ...
+        room = int(max_tokens * CHARACTERS_PER_TOKEN)
+        if len(text) > room:
+            note = f"… cut to {room} of {len(text)} characters"[:room]
+            text = text[: room - len(note)] + note
+        return Shown([], text, self.turn(text))
 
 
 @dataclass(frozen=True)
 class ExactTokens:
-    """Of this tokenizer, with what its chat template writes around the texts."""
+    """The same of this tokenizer, with what its chat template writes around the texts."""
 
     chat: ChatFormat
     name: str
@@ -222,29 +224,7 @@ class ExactTokens:
         return self.chat.tool_answer(text, max_tokens)._replace(ids=[])
 
 
-@dataclass(frozen=True)
-class EstimatedTokens:
-    """Characters over these constants. `schemas` are what the endpoint is sent of the tools."""
-
-    schemas: Sequence[Mapping[str, Any]] = field(default=(), repr=False)
-    name: str = (
-        f"an estimate: {CHARACTERS_PER_PROMPT_TOKEN} characters a token of the prompt,"
-        f" {CHARACTERS_PER_TOKEN} of the rest"
-    )
-
-    def opening(self, system: str, user: str) -> int:
-        texts = (system, user, *map(json.dumps, self.schemas))
-        return round(sum(map(len, texts)) / CHARACTERS_PER_PROMPT_TOKEN)
-
-    def turn(self, text: str) -> int:
-        return round(len(text) / CHARACTERS_PER_TOKEN)
-
-    def tool_answer(self, text: str, max_tokens: int) -> Shown:
-        room = int(max_tokens * CHARACTERS_PER_TOKEN)
-        if len(text) > room:
-            note = f"… cut to {room} of {len(text)} characters"[:room]
-            text = text[: room - len(note)] + note
-        return Shown([], text, self.turn(text))
+TokenCounter = EstimatedTokens | ExactTokens
 
 
 def check_prompt(dialect: Dialect, counter: TokenCounter) -> None:
