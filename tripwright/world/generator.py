@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from string import ascii_uppercase
 
-from tripwright.errors import UserError
+from tripwright.errors import UserError, counted
 from tripwright.world.geography import (
     KM_PER_MILE,
     Position,
@@ -37,7 +37,6 @@ from tripwright.world.scales import (
     Meals,
     RowCounts,
     Scale,
-    Span,
     Stays,
     Weights,
 )
@@ -193,13 +192,10 @@ def _price_and_nights(law: Stays, rng: random.Random) -> tuple[int, int]:
     if not law.long_stay_by_price:
         return rng.randint(*law.usd), int(draw(law.nights, rng))
     quality = rng.random()
-    price = int(_between(law.usd, 0.85 * quality + 0.15 * rng.random()))
+    low, high = law.usd
+    price = int(low + (0.85 * quality + 0.15 * rng.random()) * (high - low))
     long_stay = rng.random() < 0.97 - 0.7 * quality  # weekly and monthly lets are the cheap ones
     return price, int(draw(law.nights, rng)) if long_stay else rng.choice((1, 2))
-
-
-def _between(span: Span, share: float) -> float:
-    return span[0] + share * (span[1] - span[0])
 
 
 def draw(weights: Weights, rng: random.Random) -> float:
@@ -279,16 +275,8 @@ def road_duration(minutes: float) -> str:
     days, rest = divmod(round(minutes), 24 * 60)
     hours, minutes_left = divmod(rest, 60)
     if days:
-        return f"{_some(days, 'day')} {_some(hours, 'hour')}"
-    return (
-        f"{_some(hours, 'hour')} {_some(minutes_left, 'min')}"
-        if hours
-        else _some(minutes_left, "min")
-    )
-
-
-def _some(count: int, word: str) -> str:
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+        return f"{counted(days, 'day')} {counted(hours, 'hour')}"
+    return (f"{counted(hours, 'hour')} " if hours else "") + counted(minutes_left, "min")
 
 
 @dataclass(frozen=True)

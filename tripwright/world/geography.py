@@ -41,20 +41,14 @@ def great_circle_km(a: Position, b: Position) -> float:
     )
 
 
+# degrees east: west of each the clocks are an hour behind
+ZONE_EDGES = (-67.5, -85.5, -101.0, -114.0, -130.0, -150.5)
+
+
 def utc_offset_hours(place: Position) -> int:
     """The offset of the time zone that most places of the United States at this longitude keep in
     March (daylight saving apart)."""
-    for western_edge, offset in (
-        (-67.5, -4),
-        (-85.5, -5),
-        (-101.0, -6),
-        (-114.0, -7),
-        (-130.0, -8),
-        (-150.5, -9),
-    ):
-        if place.longitude > western_edge:
-            return offset
-    return -10
+    return -4 - sum(place.longitude <= edge for edge in ZONE_EDGES)
 
 
 def clock(minutes: int) -> str:
