@@ -27,7 +27,6 @@ import tripwright
 from tripwright.bridges.verl import FOLDER, HUGGING_FACE, NAME, STEPS, STOP, TRACKER, VERSION
 from tripwright.bridges.verl.settings import (
     CONFIGURATION,
-    LOOPS,
     PLUGIN,
     TRAIN,
     check_for_verl,
@@ -147,8 +146,7 @@ def command_for(recipe: Recipe, model: str, run: Path, python: str) -> VerlComma
 
 
 def prepare(recipe: Recipe, run: Path, command: VerlCommand) -> None:
-    """RUN/verl/: the configuration, the agent loop's name, and as many rows as a step has
-    prompts."""
+    """RUN/verl/: the configuration, and as many rows as a step has prompts."""
     folder = run / FOLDER
     folder.mkdir(exist_ok=True)
     whole = {
@@ -160,12 +158,6 @@ def prepare(recipe: Recipe, run: Path, command: VerlCommand) -> None:
         **nested(command.keys),
     }
     write_atomically(folder / CONFIGURATION, json.dumps(whole, indent=2))
-    loop = {
-        "name": NAME,
-        "_target_": "tripwright.bridges.verl.inside.loop.EpisodeAgentLoop",
-        "run": str(run.absolute()),
-    }
-    write_atomically(folder / LOOPS, json.dumps([loop], indent=2))
     # verl wants a table of prompts; the agent loop opens an episode by the number of its trip
     row = {
         "data_source": NAME,

@@ -13,7 +13,7 @@ from tripwright.training.grpo import GrpoSettings
 from tripwright.training.recipe import ClusterSettings, Recipe
 
 PLUGIN = "tripwright.bridges.verl.inside.plugin"
-LOOPS, TRAIN, CONFIGURATION = "agent_loops.yaml", "train.parquet", "config.yaml"
+TRAIN, CONFIGURATION = "train.parquet", "config.yaml"
 # as a dual clip: ratios are at most e^20 (training/losses.py), so it never acts
 NO_DUAL = 1e9
 KL_NAMES = {"k2": "mse", "k3": "low_var_kl"}  # of our estimators at verl
@@ -80,7 +80,7 @@ def configuration(recipe: Recipe, model: str, run: Path) -> dict[str, Any]:
         **_data(recipe, grpo, folder),
         **_model(recipe, model, verl),
         **_actor(recipe, grpo, verl),
-        **_rollout(recipe, grpo, verl, folder),
+        **_rollout(recipe, grpo, verl),
         **_trainer(recipe, grpo, verl, folder),
         **(_on_cpu(verl) if verl.sampler == "cpu" else {}),
         **(verl.options or {}),
@@ -145,9 +145,7 @@ def _actor(recipe: Recipe, grpo: GrpoSettings, verl: ClusterSettings) -> dict[st
     }
 
 
-def _rollout(
-    recipe: Recipe, grpo: GrpoSettings, verl: ClusterSettings, folder: Path
-) -> dict[str, Any]:
+def _rollout(recipe: Recipe, grpo: GrpoSettings, verl: ClusterSettings) -> dict[str, Any]:
     dialect = recipe.dialect.dialect()
     at_once = grpo.max_concurrent_rollouts or grpo.prompts_per_step * grpo.group_size
     servers = verl.gpus // verl.tensor_parallel
@@ -166,7 +164,6 @@ def _rollout(
         f"{ROLLOUT}.calculate_log_probs": True,
         f"{ROLLOUT}.agent.num_workers": verl.episode_workers,
         f"{ROLLOUT}.agent.default_agent_loop": NAME,
-        f"{ROLLOUT}.agent.agent_loop_config_path": str(folder / LOOPS),
     }
 
 

@@ -12,12 +12,14 @@ from __future__ import annotations
 import asyncio
 import pickle
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from verl.experimental.agent_loop.agent_loop import (
     AgentLoopBase,
     AgentLoopMetrics,
     AgentLoopOutput,
+    register,
 )
 
 from tripwright.agent.chat import ChatFormat
@@ -27,11 +29,13 @@ from tripwright.episode import Episode, Session, Turn, close_session
 from tripwright.rewards.reward import RewardBreakdown
 
 
+@register(NAME)
 class EpisodeAgentLoop(AgentLoopBase):
-    """One episode. `run` is the run folder, which every node must see."""
+    """One episode."""
 
-    def __init__(self, *args: Any, run: str, **kwargs: Any):
+    def __init__(self, *args: Any, **kwargs: Any):
         super().__init__(*args, **kwargs)
+        run = str(Path(self.config.trainer.default_local_dir).parent)
         self.conditions = conditions_of(run)
         self.chat = _chat_of(self.tokenizer, run)
 

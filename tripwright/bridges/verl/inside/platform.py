@@ -6,7 +6,6 @@ from __future__ import annotations
 import functools
 import types
 from contextlib import nullcontext
-from importlib import import_module
 from typing import Any
 
 import torch
@@ -86,6 +85,11 @@ def register() -> None:
     )
     policy = fsdp.CPUOffloadPolicy
     fsdp.CPUOffloadPolicy = lambda pin_memory=True: policy(pin_memory=False)
-    sampler = f"{__package__}.sampler"
-    rollout_base._ROLLOUT_REGISTRY[(NAME, "async")] = f"{sampler}.EngineSender"
-    RolloutReplicaRegistry.register(NAME, lambda: import_module(sampler).EngineReplica)
+    rollout_base._ROLLOUT_REGISTRY[(NAME, "async")] = f"{__package__}.sampler.EngineSender"
+    RolloutReplicaRegistry.register(NAME, _replica)
+
+
+def _replica() -> Any:
+    from tripwright.bridges.verl.inside.sampler import EngineReplica
+
+    return EngineReplica

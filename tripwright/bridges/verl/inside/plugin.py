@@ -1,5 +1,5 @@
-"""What verl loads in each of its processes (VERL_USE_EXTERNAL_MODULES): our trainer, our loss, and,
-where the platform is a CPU, that platform with our sampler."""
+"""What verl loads in each of its processes (VERL_USE_EXTERNAL_MODULES): our trainer, our loss, our
+agent loop, and, where the platform is a CPU, that platform with our sampler."""
 
 import os
 
@@ -8,8 +8,8 @@ if os.environ.get("VERL_PLATFORM") == "cpu":
 
     platform.register()
 
-from tripwright.bridges.verl.inside import trainer
+from tripwright.bridges.verl.inside import loop, trainer
 
 trainer.register()
 
-__all__ = ["trainer"]
+__all__ = ["loop", "trainer"]
