@@ -171,7 +171,15 @@ def accommodations(
 ) -> Iterator[Texts]:
     for name in namer.places(ACCOMMODATION_NOUNS, count):
         room = rng.choices(tuple(law.rooms), tuple(law.rooms.values()))[0]
-        price, nights = _price_and_nights(law, rng)
+        low, high = law.usd
+        if law.long_stay_by_price:
+            quality = rng.random()
+            price = int(low + (0.85 * quality + 0.15 * rng.random()) * (high - low))
+            # weekly and monthly lets are the cheap ones
+            long_stay = rng.random() < 0.97 - 0.7 * quality
+        else:
+            price, long_stay = rng.randint(low, high), True
+        nights = int(draw(law.nights, rng)) if long_stay else rng.choice((1, 2))
         people = int(draw(law.occupancy[room], rng))
         rules = " & ".join(
             rng.sample(HOUSE_RULES, rng.choices(range(1, len(law.rules) + 1), law.rules)[0])
@@ -186,16 +194,6 @@ def accommodations(
             str(people),
             city,
         )
-
-
-def _price_and_nights(law: Stays, rng: random.Random) -> tuple[int, int]:
-    if not law.long_stay_by_price:
-        return rng.randint(*law.usd), int(draw(law.nights, rng))
-    quality = rng.random()
-    low, high = law.usd
-    price = int(low + (0.85 * quality + 0.15 * rng.random()) * (high - low))
-    long_stay = rng.random() < 0.97 - 0.7 * quality  # weekly and monthly lets are the cheap ones
-    return price, int(draw(law.nights, rng)) if long_stay else rng.choice((1, 2))
 
 
 def draw(weights: Weights, rng: random.Random) -> float:

@@ -128,19 +128,16 @@ def write_tables(
         "INSERT INTO day VALUES (?,?,?)", ((i, date, flights_on_day[i]) for date, i in days.items())
     )
     db.executemany("INSERT INTO word VALUES (?,?)", ((i, text) for text, i in words.items()))
-    db.executemany("INSERT INTO setting VALUES (?,?)", _settings(tables))
+    # which flight searches are known: all, or those in `covered`, and then perhaps every listed
+    # pair within some dates, too
+    known = [("flights", "complete" if tables.covered_searches is None else "covered")]
+    filled = zip(("filled_from", "filled_to"), tables.filled_dates or (), strict=False)
+    db.executemany("INSERT INTO setting VALUES (?,?)", [*known, *filled])
     db.execute("CREATE INDEX flight_number ON flight (number)")
     db.commit()
     return {
         "rows": {name: db.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in COUNTED}
     }
-
-
-def _settings(tables: WorldTables) -> list[tuple[str, str]]:
-    """Which flight searches are known: all of them, or those in `covered`, and then perhaps every
-    listed pair within some dates, too."""
-    filled = list(zip(("filled_from", "filled_to"), tables.filled_dates or (), strict=False))
-    return [("flights", "complete" if tables.covered_searches is None else "covered"), *filled]
 
 
 def _insert_roads_and_places(
