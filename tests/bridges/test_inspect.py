@@ -291,7 +291,7 @@ def test_a_mistake_is_one_line(settings, said, folder, tmp_path):
     with pytest.raises(PrerequisiteError, match="(?s)^[^\n]*$") as error:
         trips(**given)
     assert said in str(error.value)
-    with pytest.raises(PrerequisiteError, match="No run in"):
+    with pytest.raises(PrerequisiteError, match=str(tmp_path)):
         played(run=str(tmp_path))
 
 

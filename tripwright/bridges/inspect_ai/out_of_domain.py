@@ -202,17 +202,16 @@ class Kind(NamedTuple):
     """One of the published files: known by its field `mark`; `counts` say how hard an example
     is."""
 
-    name: str
     mark: str
     counts: tuple[str, ...]
     is_right: Callable[[str, Example], bool]
 
 
-KINDS = (
-    Kind("trip", "durations", ("num_cities",), trip_is_right),
-    Kind("meeting", "dist_matrix", ("num_people",), meeting_is_right),
-    Kind("calendar", "num_days", ("num_people", "num_days"), calendar_is_right),
-)
+KINDS = {
+    "trip": Kind("durations", ("num_cities",), trip_is_right),
+    "meeting": Kind("dist_matrix", ("num_people",), meeting_is_right),
+    "calendar": Kind("num_days", ("num_people", "num_days"), calendar_is_right),
+}
 
 
 @task
@@ -220,7 +219,8 @@ KINDS = (
 def natural_plan(file: str, prompt: str = "5shot", answers: str | None = None) -> Task:
     """One of Natural Plan's three published files. `answers` names a field of the file, for
     instance "pred_5shot_pro", whose answers are scored in place of a model's (`--model none`)."""
-    kind, examples = _examples(Path(file))
+    name, examples = _examples(Path(file))
+    kind = KINDS[name]
     texts = [f"prompt_{prompt}", *([answers] if answers else [])]
     for key, example in examples.items():
         try:
@@ -231,40 +231,31 @@ def natural_plan(file: str, prompt: str = "5shot", answers: str | None = None) -
             raise UserError(
                 f"'{file}', example '{key}' cannot be read ({type(error).__name__}: {error})."
             ) from None
+    samples = []
+    for key, example in examples.items():
+        # how hard it is, as the paper counts: "2 people, 1 days"
+        counts = (f"{example.get(count)} {count.removeprefix('num_')}" for count in kind.counts)
+        about = {"level": ", ".join(counts), "example": example}
+        samples.append(Sample(example[f"prompt_{prompt}"], id=key, metadata=about))
     return Task(
-        dataset=MemoryDataset(
-            [
-                Sample(
-                    example[f"prompt_{prompt}"],
-                    id=key,
-                    metadata={"level": _level(kind, example), "example": example},
-                )
-                for key, example in examples.items()
-            ],
-            name=kind.name,
-        ),
+        dataset=MemoryDataset(samples, name=name),
         solver=published(answers) if answers else generate(),
-        scorer=natural_plan_match(kind.name),
-        name=f"natural_plan_{kind.name}",
+        scorer=natural_plan_match(name),
+        name=f"natural_plan_{name}",
     )
 
 
-def _examples(path: Path) -> tuple[Kind, dict[str, Any]]:
+def _examples(path: Path) -> tuple[str, dict[str, Any]]:
     files = "trip_planning.json, meeting_planning.json and calendar_scheduling.json"
     try:
         examples = read_json(path.read_bytes()) if path.is_file() else None
     except NotJson:
         examples = None
     if isinstance(examples, dict) and all(isinstance(each, dict) for each in examples.values()):
-        for kind in KINDS:
+        for name, kind in KINDS.items():
             if examples and all(kind.mark in example for example in examples.values()):
-                return kind, examples
+                return name, examples
     raise UserError(f"'{path}' is none of Natural Plan's files: expected {files}.")
-
-
-def _level(kind: Kind, example: dict[str, Any]) -> str:
-    """How hard it is, as the paper counts: "2 people, 1 days"."""
-    return ", ".join(f"{example.get(name)} {name.removeprefix('num_')}" for name in kind.counts)
 
 
 @solver
@@ -281,12 +272,11 @@ def published(field: str) -> Solver:
 @scorer(metrics=[grouped(accuracy(), "level"), stderr()])
 def natural_plan_match(kind: str) -> Scorer:
     """Correct by the published rules; where they raise, incorrect, and the exception is named."""
-    is_right = next(each.is_right for each in KINDS if each.name == kind)
 
     async def judge(state: TaskState, target: Target) -> Score:
         answer, error = state.output.completion, None
         try:
-            right = is_right(answer, state.metadata["example"])
+            right = KINDS[kind].is_right(answer, state.metadata["example"])
         except Exception as raised:  # the published script ends here, for all examples
             right, error = False, f"the published script raises {type(raised).__name__} here"
         return Score(value=CORRECT if right else INCORRECT, answer=answer, explanation=error)

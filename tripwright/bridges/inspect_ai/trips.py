@@ -73,7 +73,7 @@ from tripwright.evals.scoreboard import score_records
 from tripwright.llm.client import Completion, RequestedCall
 from tripwright.llm.paid_calls import counted
 from tripwright.policies.endpoint import Notation, count, messages, notation, turn_text
-from tripwright.runs import TRANSCRIPTS, LinePlace, Run, episode_lines, record_at
+from tripwright.runs import LinePlace, Run, episode_lines, record_at, transcripts_at
 from tripwright.transcript import Transcript
 from tripwright.verdict import State, Verdict
 
@@ -413,22 +413,14 @@ def trips(
 def played(run: str) -> Task:
     """The episodes of a run folder, as they were played and judged: for the viewer, and for scores
     beside those of other tasks."""
-    played_run = Run.at(Path(run))
-    path = played_run.transcripts
-    if not path.is_file():
-        raise UserError(
-            f"No run in '{run}': expected a folder with {TRANSCRIPTS}, as 'tripwright run --out"
-            f" {run}' makes it."
-        )
-    samples, places = [], {}
-    for line in episode_lines(path):
-        samples.append(line.read(_sample))
-        places[str(samples[-1].id)] = line.place
-    if not samples:
+    path = transcripts_at(Path(run), "run")
+    played_run = Run.at(path.parent)
+    read = {line.place: line.read(_sample) for line in episode_lines(path)}
+    if not read:
         raise UserError(f"No finished episode in '{path}'.")
     return Task(
-        dataset=MemoryDataset(samples, name=played_run.folder.name),
-        solver=recorded(path, places),
+        dataset=MemoryDataset(list(read.values()), name=played_run.folder.name),
+        solver=recorded(path, {str(sample.id): place for place, sample in read.items()}),
         scorer=[final(), facts()],
         fail_on_error=False,
         metadata={"run_card": dict(played_run.card) or None},

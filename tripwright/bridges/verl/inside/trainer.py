@@ -84,12 +84,10 @@ def rate_scale(step: int, settings: Any) -> float:
     return warm_up * (1 - (1 - settings.min_lr_ratio) * min(1.0, step / steps))
 
 
-def _schedule(self: Any, optimizer: Any) -> LambdaLR:
-    return LambdaLR(optimizer, lambda step: rate_scale(step, self.optimizer_config))
-
-
 def register() -> None:
-    FSDPEngine._build_lr_scheduler = _schedule
+    FSDPEngine._build_lr_scheduler = lambda engine, optimizer: LambdaLR(
+        optimizer, lambda step: rate_scale(step, engine.optimizer_config)
+    )
 
 
 def arranged(
