@@ -4,13 +4,12 @@ from typing import Any
 
 import pytest
 
-from tripwright.domains import dialect_named, face_named
+from tripwright.domains import dialect_named
 from tripwright.errors import UserError
 from tripwright.evals.evaluate import choose_policy
 from tripwright.llm.client import ChatEndpoint, Fault
 from tripwright.llm.endpoint import shown_url
 from tripwright.policies.settings import PolicySettings
-from tripwright.tools.remote import RemoteToolBox
 
 DEAD = "http://me:S3cret@127.0.0.1:9"  # nobody listens there
 SHOWN = "http://127.0.0.1:9"
@@ -73,9 +72,3 @@ def test_a_refusal_does_not_say_them(serve):
     with pytest.raises(UserError) as no_url:
         ChatEndpoint("ftp://me:S3cret@host/v1", "m")
     assert "S3cret" not in f"{refused.value}{no_url.value}"
-
-
-def test_other_servers_messages_do_not_say_them():
-    with pytest.raises(UserError) as tools:
-        RemoteToolBox(DEAD, face_named("planner_r1"), max_retries=0)
-    assert str(tools.value).startswith(SHOWN)
