@@ -129,7 +129,7 @@ def test_a_missing_file_or_folder_is_named(source, tmp_path):
     with pytest.raises(UserError, match="No folder"):
         import_world(tmp_path / "nowhere", tmp_path / "world")
     (source / "attractions.csv").unlink()
-    with pytest.raises(UserError, match=r"'.*source/database'\. .* attractions\.csv"):
+    with pytest.raises(UserError, match=r"'.*source'\. .* attractions\.csv"):
         import_world(source, tmp_path / "world")
     assert not (tmp_path / "world").exists()
 

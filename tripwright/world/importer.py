@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import date
 from functools import lru_cache
+from itertools import product
 from math import isfinite
 from operator import itemgetter
 from pathlib import Path
@@ -35,8 +36,8 @@ COVERAGE_FILE = "flights_coverage.json"
 
 @dataclass(frozen=True)
 class TableSource:
-    """One table: where it may lie below the source folder, its columns in the order of the record
-    type, which hold numbers or dates."""
+    """One table: what its file may be called, its columns in the order of the record type, which
+    hold numbers or dates."""
 
     name: str
     files: tuple[str, ...]
@@ -50,13 +51,13 @@ class TableSource:
 SOURCES = (
     TableSource(
         "cities",
-        ("cities.csv", "citySet_with_states.txt", "background/citySet_with_states.txt"),
+        ("cities.csv", "citySet_with_states.txt"),
         ("city", "state"),
         dropna=False,
     ),
     TableSource(
         "flights",
-        ("flights.csv", "clean_Flights_2022.csv", "flights/clean_Flights_2022.csv"),
+        ("flights.csv", "clean_Flights_2022.csv"),
         (
             "Flight Number",
             "Price",
@@ -73,28 +74,24 @@ SOURCES = (
     ),
     TableSource(
         "grounds",
-        ("distances.csv", "distance.csv", "googleDistanceMatrix/distance.csv"),
+        ("distances.csv", "distance.csv"),
         ("origin", "destination", "duration", "distance"),
         dropna=False,
     ),
     TableSource(
         "restaurants",
-        ("restaurants.csv", "clean_restaurant_2022.csv", "restaurants/clean_restaurant_2022.csv"),
+        ("restaurants.csv", "clean_restaurant_2022.csv"),
         ("Name", "City", "Cuisines", "Average Cost", "Aggregate Rating"),
         numbers=("Average Cost", "Aggregate Rating"),
     ),
     TableSource(
         "attractions",
-        ("attractions.csv", "attractions/attractions.csv"),
+        ("attractions.csv",),
         ("Name", "Latitude", "Longitude", "Address", "Phone", "Website", "City"),
     ),
     TableSource(
         "accommodations",
-        (
-            "accommodations.csv",
-            "clean_accommodations_2022.csv",
-            "accommodations/clean_accommodations_2022.csv",
-        ),
+        ("accommodations.csv", "clean_accommodations_2022.csv"),
         (
             "NAME",
             "room type",
@@ -256,14 +253,11 @@ def _find(source: Path, kind: TableSource) -> Path:
         raise UserError(
             f"No folder '{source}'. Expected the TravelPlanner database folder, with {files}."
         )
-    folders = (source, source / "database")
-    for folder in folders:
-        for name in kind.files:
-            if (folder / name).is_file():
-                return folder / name
+    for name, depth in product(kind.files, ("", "*/", "*/*/")):
+        if found := sorted(source.glob(f"{depth}{name}")):
+            return found[0]
     raise UserError(
-        f"No table of {kind.name} in '{folders[0]}' or '{folders[1]}'. Expected one of:"
-        f" {', '.join(kind.files)}."
+        f"No table of {kind.name} in '{source}'. Expected one of: {', '.join(kind.files)}."
     )
 
 
