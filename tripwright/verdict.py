@@ -118,7 +118,7 @@ class Group:
         )
 
     def record(self) -> dict[str, Any]:
-        facts = self.facts and {name: fact.record() for name, fact in self.facts.items()}
+        facts = None if self.facts is None else {n: f.record() for n, f in self.facts.items()}
         return {
             "name": self.name,
             "gate": list(self.gate),

@@ -128,8 +128,7 @@ def write_tables(
         "INSERT INTO day VALUES (?,?,?)", ((i, date, flights_on_day[i]) for date, i in days.items())
     )
     db.executemany("INSERT INTO word VALUES (?,?)", ((i, text) for text, i in words.items()))
-    # which flight searches are known: all, or those in `covered`, and then perhaps every listed
-    # pair within some dates, too
+    # known searches: all, or those in `covered` and perhaps every listed pair within some dates
     known = [("flights", "complete" if tables.covered_searches is None else "covered")]
     filled = zip(("filled_from", "filled_to"), tables.filled_dates or (), strict=False)
     db.executemany("INSERT INTO setting VALUES (?,?)", [*known, *filled])
