@@ -87,11 +87,8 @@ def compare_folders(
     flat = [folder for several in folders for folder in several]
     if len(flat) < 2:
         raise UserError(f"A comparison needs at least two runs, found {len(flat)}.")
-    judge = _judge_anew(world, rules) if rules is not None and world is not None else None
     named = zip(flat, names or run_names(flat), strict=True)
-    runs = [_read(folder, name, judge, rules) for folder, name in named]
-    if world is not None:
-        _check_world(runs, world)
+    runs = [_read(folder, name, world, rules) for folder, name in named]
     # first: without any, runs that are allowed to be unlike could not be compared either
     queries = _common_queries(runs)
     differing = unlike({run.name: run.card for run in runs})
@@ -180,12 +177,13 @@ def _evaluation_folder(folder: Path) -> Path:
     )
 
 
-def _read(folder: Path, name: str, judge: Judge | None, rules: str | None) -> ComparedRun:
+def _read(folder: Path, name: str, world: ClosedWorld | None, rules: str | None) -> ComparedRun:
     """Raises UserError for a folder without transcripts, and for lines that are no episodes."""
     place = _evaluation_folder(folder)
     run, status, outcomes = Run.at(place), StatusLine(), list[Outcome]()
+    judged = _judged_anew(run, world, rules) if world and rules else None
     for line in episode_lines(run.transcripts):
-        outcomes.append(line.read(lambda record: Outcome.of(judge(record) if judge else record)))
+        outcomes.append(line.read(lambda record: Outcome.of(judged(record) if judged else record)))
         status.show(f"reading {name}: {len(outcomes)} episodes")
     status.end()
     if not outcomes:
@@ -217,9 +215,10 @@ def _recipe(place: Path, card: Mapping[str, Any]) -> Mapping[str, Any]:
     return next((recipe for home in homes if (recipe := json_object(home / RECIPE))), {})
 
 
-def _judge_anew(world: ClosedWorld, rules: str) -> Judge:
+def _judged_anew(run: Run, world: ClosedWorld, rules: str) -> Judge:
     """Judges the answer of a line again. A line without one stays undelivered, an unscored one
-    unscored."""
+    unscored. Raises UserError where the run was played in another version of this world."""
+    content_hash = object_in(run.card, "world").get("content_hash")
 
     def again(record: Mapping[str, Any]) -> Mapping[str, Any]:
         domain = domains().get(record["domain"])
@@ -232,26 +231,15 @@ def _judge_anew(world: ClosedWorld, rules: str) -> Judge:
         domain.judge.rules_named(rules)
         if record["verdict"] is None:
             return record
-        if record.get("world") != world.name:
+        if record.get("world") != world.name or content_hash not in (None, world.content_hash):
             raise UserError(
-                f"Episode '{record['id']}' was played in world '{record.get('world')}', and --world"
-                f" is '{world.name}'."
+                f"Episode '{record['id']}' was played in world '{record.get('world')}', content"
+                f" hash {str(content_hash)[:12]}, and --world is '{world.name}',"
+                f" {world.content_hash[:12]}."
             )
         return {**record, "verdict": domain.judge.again(record, world, rules).record()}
 
     return again
-
-
-def _check_world(runs: Sequence[ComparedRun], world: ClosedWorld) -> None:
-    """Raises UserError where a card says that the episodes were played in another version of this
-    world."""
-    for run in runs:
-        content_hash = object_in(run.card, "world").get("content_hash")
-        if content_hash not in (None, world.content_hash):
-            hashes = f"content hash {str(content_hash)[:12]} there, {world.content_hash[:12]} here"
-            raise UserError(
-                f"'{run.folder}' was played in another version of world '{world.name}': {hashes}."
-            )
 
 
 def _common_queries(runs: Sequence[ComparedRun]) -> list[str]:

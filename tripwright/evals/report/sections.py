@@ -124,18 +124,16 @@ def report_page(
 
 
 def _subtitle(run: ReportedRun) -> str:
-    parts = []
-    if run.card.get("seed") is not None:
-        parts.append(f"seed {run.card['seed']}")
-    if (seconds := learning.most(run.metrics, "seconds")) is not None:
-        parts.append(f"{seconds / 60:.0f} minutes of training")
-    policy, world = object_in(run.card, "policy"), object_in(run.card, "world")
-    parts.append(" ".join(str(policy[key]) for key in ("kind", "model") if policy.get(key)))
-    if world.get("name"):
-        parts.append(f"world {world['name']}")
-    if isinstance(run.card.get("machine"), str):
-        parts.append(run.card["machine"])
-    return " · ".join(filter(None, parts)) or str(run.path)
+    seed, seconds = run.card.get("seed"), learning.most(run.metrics, "seconds")
+    policy, world = object_in(run.card, "policy"), object_in(run.card, "world").get("name")
+    parts = (
+        None if seed is None else f"seed {seed}",
+        None if seconds is None else f"{seconds / 60:.0f} minutes of training",
+        " ".join(str(policy[key]) for key in ("kind", "model") if policy.get(key)),
+        world and f"world {world}",
+        run.card.get("machine"),
+    )
+    return " · ".join(part for part in parts if part and isinstance(part, str)) or str(run.path)
 
 
 # ---- what was asked, and what to do next
