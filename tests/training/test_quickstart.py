@@ -31,11 +31,8 @@ def test_the_whole_loop(tmp_path, tiny_recipe, monkeypatch, capsys):
     monkeypatch.setattr("tripwright.training.stages.quickstart_recipe", lambda minutes: recipe)
     verb.quickstart(tmp_path, minutes=1, seed=3, threads=1)
     printed = capsys.readouterr().out
-    assert "after sft" in printed
-    assert "after rl" in printed
-    assert "after rl with faults" in printed
-    assert "RL against the cold start, tools failing: " in printed
-    assert "emptied tools" in printed
+    for name in ("after_sft", "after_rl_with_faults", "tools failing", "emptied_tools"):
+        assert name in printed
     assert str(tmp_path / "report.html") in printed
 
     score = json.loads((tmp_path / "score.json").read_text())

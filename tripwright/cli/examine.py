@@ -3,13 +3,13 @@ and controls."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from tripwright.cli.options import Changes, Json, RecipeOut, argument, check_folders
+from tripwright.cli.table import print_figures
 from tripwright.training.recipe_list import recipe_file
 
 
@@ -46,9 +46,7 @@ def examine(
     folder = out or (path if path.is_dir() else Path("runs") / path.stem)
     check_folders([folder])
     from tripwright.training.held_out import examine as examine_run
-    from tripwright.training.held_out import in_words
     from tripwright.training.recipe import load_recipe, recipe_of_run
 
     read = (recipe_of_run if path.is_dir() else load_recipe)(path, changes or ())
-    figures = examine_run(read, folder, step)
-    typer.echo(json.dumps(figures) if as_json else "\n".join(in_words(figures)))
+    print_figures(examine_run(read, folder, step), as_json)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-import typer
-
 from tripwright.cli.options import option
+from tripwright.cli.table import print_figures
 
 
 def quickstart(
@@ -28,11 +27,8 @@ def quickstart(
       tripwright quickstart
       tripwright quickstart --out runs/short --minutes 5 --seed 1
     """
-    from tripwright.runs import SCORE
     from tripwright.training.stages import quickstart as whole_loop
 
     began = time.monotonic()
-    typer.echo("\n".join(whole_loop(out, minutes, seed, threads)))
-    typer.echo(
-        f"{out / 'report.html'}  {out / SCORE}  ({(time.monotonic() - began) / 60:.1f} minutes)"
-    )
+    figures = whole_loop(out, minutes, seed, threads)
+    print_figures({**figures, "minutes": (time.monotonic() - began) / 60}, as_json=False)

@@ -31,7 +31,7 @@ import dataclasses
 import json
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -44,11 +44,9 @@ from tripwright.evals.comparison import compare_folders
 from tripwright.evals.report import write_report
 from tripwright.evals.run import run as run_episodes
 from tripwright.evals.run_card import model_fingerprint, run_card
-from tripwright.evals.scoreboard import judged_by
 from tripwright.files import json_object, write_atomically
 from tripwright.inference.local import LocalPolicy, load_model
 from tripwright.inference.models import device_named, precision_named
-from tripwright.policies.settings import Decoding
 from tripwright.rewards.spec import terms
 from tripwright.runs import (
     BEST,
@@ -345,8 +343,7 @@ def evaluations(folder: Path) -> list[tuple[int, Path]]:
 def examine(recipe: Recipe, folder: Path, step: str | None = None) -> dict[str, Any]:
     """Examines every stage that is finished in the run folder, the last one also with emptied
     tools, and writes the report. With `step`: the checkpoint that validation kept of that step,
-    or the "best", and nothing else. The figures: pass rates, and RL against the cold start;
-    `in_words` makes lines of them.
+    or the "best", and nothing else. The figures: pass rates, and RL against the cold start.
 
     Raises UserError where nothing was trained, and where there is no such checkpoint.
     """
@@ -516,37 +513,3 @@ def rates(run: RunFolder, names: list[str]) -> dict[str, Any]:
         name: (json_object(run.folder / "eval" / name / SCORE) or {})["metrics"]["final"]
         for name in names
     }
-
-
-def in_words(figures: Mapping[str, Any]) -> list[str]:
-    """An examination as lines to read."""
-    decoding, final = Decoding(**figures["decoding"]), figures["final"]
-    how = "greedy" if decoding.temperature == 0 else str(decoding)
-    lines = [
-        f"final pass rate on requests never trained on ({judged_by(figures['rules'])}, {how}, 95%"
-        " intervals)"
-    ]
-    width = max(map(len, final))
-    for name, rate in final.items():
-        words = "not known (0 scored)"
-        if rate["n"]:
-            words = (
-                f"{rate['value']:>6.1%}  [{rate['low']:.1%}, {rate['high']:.1%}] "
-                f" {rate['k']}/{rate['n']}"
-            )
-        lines.append(f"  {name.replace('_', ' '):<{width}}  {words}")
-    lines += [change(title, each) for title, each in figures["comparisons"].items()]
-    return [*lines, f"report {figures['report']}"]
-
-
-def change(what: str, comparison: Mapping[str, Any]) -> str:
-    """A comparison in one line."""
-    gain, final = comparison["dense_reward"], comparison["final"]
-    reward = (
-        f"mean dense reward (0 to {gain['most']}) {gain['value']:+.3f}  [{gain['low']:+.3f},"
-        f" {gain['high']:+.3f}]"
-    )
-    return (
-        f"{what}: {reward}; trips gained {final['gained']}, lost {final['lost']} (exact McNemar p ="
-        f" {final['p']:.2g}); paired"
-    )

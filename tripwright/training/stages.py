@@ -41,7 +41,7 @@ from tripwright.tools.remote import RemoteToolBox
 from tripwright.training.algorithms import ALGORITHMS
 from tripwright.training.data_source import COLD_START, MAKING, RL, trips_of
 from tripwright.training.fit import check_memory
-from tripwright.training.held_out import AFTER, Validation, examine, in_words
+from tripwright.training.held_out import AFTER, Validation, examine
 from tripwright.training.nano import make_tokenizer, new_model
 from tripwright.training.own import try_out
 from tripwright.training.recipe import Recipe, check_needs, check_positions, load_recipe
@@ -306,9 +306,9 @@ def quickstart_recipe(minutes: float) -> Recipe:
 
 def quickstart(
     out: str | Path, minutes: float = 30.0, seed: int = 0, threads: int = 2
-) -> list[str]:
-    """Trains, examines and reports in about so many minutes: OUT/score.json, OUT/report.html. Lines
-    to read: pass rates, and RL against the cold start."""
+) -> dict[str, Any]:
+    """Trains, examines and reports in about so many minutes: OUT/score.json, OUT/report.html. The
+    figures are those of `examine`."""
     run = RunFolder(out, replace(quickstart_recipe(minutes), seed=seed, threads=threads))
     with run.alone():
         card = {
@@ -327,4 +327,4 @@ def quickstart(
     whole = json.dumps({**score, "comparison": comparison}, indent=2) + "\n"
     write_atomically(run.folder / SCORE, whole)
     write_report(run.folder)
-    return in_words(figures)
+    return figures
