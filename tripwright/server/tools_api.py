@@ -67,7 +67,7 @@ class ServedTools(ABC):
 
     `what` and `about` say to people what is served, `manifest` to programs; `content_hash` differs
     where it differs. With `live`, a call may take seconds, and raises ToolHostDown where nobody
-    answers.
+    answers. `resources` are closed when the server ends.
     """
 
     live: ClassVar[bool]
@@ -75,8 +75,9 @@ class ServedTools(ABC):
     about: str
     content_hash: str
 
-    def __init__(self, faces: Mapping[str, Face], default_face: str):
+    def __init__(self, faces: Mapping[str, Face], default_face: str, resources: ExitStack):
         self.faces, self.default_face = faces, face_named(default_face, faces).name
+        self.close = resources.close
 
     @property
     @abstractmethod
@@ -84,10 +85,6 @@ class ServedTools(ABC):
 
     @abstractmethod
     def _box(self, face: Face, page_rows: int | None) -> Tools: ...
-
-    @abstractmethod
-    def close(self) -> None:
-        """When the server ends."""
 
     def toolbox(self, query: bytes) -> Tools:
         """The tools in the wording that a URL's query asks for."""
@@ -112,8 +109,7 @@ class ServedTools(ABC):
 
 
 class Answers(ServedTools):
-    """The tools of a closed world, in the faces of all domains that live in such a one. `opened` is
-    closed when the server ends."""
+    """The tools of a closed world, in the faces of all domains that live in such a one."""
 
     live = False
     about = (
@@ -122,8 +118,8 @@ class Answers(ServedTools):
     )
 
     def __init__(self, domain: Domain, place: Place, default_face: str, resources: ExitStack):
-        super().__init__(faces(alike(domain)), default_face)
-        self._place, self._opened = place, resources
+        super().__init__(faces(alike(domain)), default_face, resources)
+        self._place = place
         self.content_hash = str(place.identity.get("content_hash", ""))
         self.what = f"world '{place.where}'"
 
@@ -136,23 +132,12 @@ class Answers(ServedTools):
     def _box(self, face: Face, page_rows: int | None) -> Tools:
         return self._place.tools(face, page_rows)
 
-    def close(self) -> None:
-        self._opened.close()
-
 
 def world_answers(world: Path, face: str) -> Answers:
     """The tools of the world in a folder."""
     resources = ExitStack()
     domain, place = resources.enter_context(open_folder(world, domain_of_face(face)))
     return Answers(domain, place, face, resources)
-
-
-def core_tools(faces: Mapping[str, Face]) -> list[str]:
-    """The tools of these faces by the core's names, without repetition."""
-    names = (
-        (face, schema["function"]["name"]) for face in faces.values() for schema in face.schemas()
-    )
-    return list(dict.fromkeys(core for face, name in names if (core := face.offer.core_name(name))))
 
 
 def _wording(query: bytes, faces: Mapping[str, Face]) -> tuple[str | None, int | None]:
@@ -208,11 +193,12 @@ class SentProblem(BaseModel):
     detail: str
 
 
-class SentCall(BaseModel):
-    """`arguments` is an object, or the JSON text of one, as models write it."""
-
-    name: Any
-    arguments: Any
+# `arguments` is an object, or the JSON text of one, as models write it
+CALL: Json = {
+    "type": "object",
+    "properties": {"name": {}, "arguments": {}},
+    "required": ["name", "arguments"],
+}
 
 
 def make_app(open_answers: Callable[[], ServedTools]) -> ToolsApp:
@@ -233,9 +219,6 @@ class ToolsApp(FastAPI):
         self.answers = answers
         self._header = {WORLD_HEADER: answers.content_hash}
         self._waiting = CapacityLimiter(MOST_WAITING)
-        for tool in (*core_tools(answers.faces), UNKNOWN_TOOL):
-            for outcome in ("ok", "error"):  # from the start on, so that a page has them all
-                TOOL_SECONDS.labels(tool, outcome)
         # answers every call; the routes that are added below describe them
         for path in ("/tools", "/tools/{name:path}"):
             self.router.routes.append(Route(path, self.call, methods=["POST"]))
@@ -314,8 +297,7 @@ class ToolsApp(FastAPI):
             for schema in face.schemas(paged=not served.live):
                 function = schema["function"]
                 offering.setdefault(function["name"], {})[face.name] = function
-        call = SentCall.model_json_schema()
-        self._describe("/tools", "Call by name.", list(served.faces), [call])
+        self._describe("/tools", "Call by name.", list(served.faces), [CALL])
         for name, functions in offering.items():
             schemas = list[Json]()
             for function in functions.values():

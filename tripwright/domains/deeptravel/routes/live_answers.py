@@ -47,11 +47,11 @@ class LiveAnswers(ServedTools):
     live = True
 
     def __init__(self, options: PlaceOptions, on_fault: OnFault, default_face: str = "deeptravel"):
-        self._opened, self._on_fault = ExitStack(), on_fault
-        source = self._source = self._opened.enter_context(live_source(options))
+        resources, self._on_fault = ExitStack(), on_fault
+        source = self._source = resources.enter_context(live_source(options))
         # with the tools that there are
         faces = {face.name: LiveToolBox(source.ask, face).face for face in FACES}
-        super().__init__(faces, default_face)
+        super().__init__(faces, default_face, resources)
         sandbox = source.sandbox
         store, self.day = (sandbox.store, sandbox.snapshot) if sandbox is not None else (None, "")
         self._rows, what = dict[str, int](), source.where
@@ -82,9 +82,6 @@ class LiveAnswers(ServedTools):
             **self._source.identity,
             "content_hash": self.content_hash,
         }
-
-    def close(self) -> None:
-        self._opened.close()
 
     def _box(self, face: Face, page_rows: int | None) -> Tools:
         if page_rows is not None:
