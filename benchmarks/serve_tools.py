@@ -59,7 +59,7 @@ from starlette.routing import Route
 
 from tripwright.domains import face_named, open_folder
 from tripwright.evals.report.charts import Lines, Series
-from tripwright.server.serving import open_port, serve_app
+from tripwright.server.serving import serve_app
 from tripwright.server.tools_api import Answers, ToolsApp
 from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.toolbox import ToolBox
@@ -291,8 +291,8 @@ def start_servers(world: Path, workers: int, size: int) -> Iterator[Server]:
 
 
 def serve_peer(app: str, world: Path, size: int, port: int, workers: int) -> int:
-    with open_port("127.0.0.1", port) as listener:
-        return serve_app(partial(globals()[app], world, size), listener, workers, "serving")
+    make = partial(globals()[app], world, size)
+    return serve_app(make, "127.0.0.1", port, workers, "serving at {}".format)
 
 
 # ---- the measurement

@@ -10,7 +10,7 @@ from tripwright.domains import domain_named
 from tripwright.domains.desk import Understood
 from tripwright.domains.place import Place
 from tripwright.llm.client import ChatEndpoint
-from tripwright.server.agency import ModelReader
+from tripwright.server.agency import read_by_model
 
 DOMAIN = domain_named("travelplanner")
 WORLD = DOMAIN.generator.world("nano", 7)
@@ -28,8 +28,8 @@ def read(serve: Callable[..., str], said: Any, text: str = TEXT) -> Understood:
         body = {"choices": [{"message": {"role": "assistant", "content": content}}]}
         return 200, json.dumps(body).encode(), {}
 
-    reader = ModelReader(ChatEndpoint(serve(answer), "tiny", max_retries=0))
-    understood = reader.read(text, DOMAIN.desk, PLACE)
+    endpoint = ChatEndpoint(serve(answer), "tiny", max_retries=0)
+    understood = read_by_model(endpoint, text, DOMAIN.desk, PLACE)
     assert asked[0]["messages"][1]["content"] == text and HOME in asked[0]["messages"][0]["content"]
     return understood
 
@@ -87,5 +87,5 @@ def test_without_a_list_the_desk_reads(serve, answer):
 def test_without_an_endpoint_the_desk_reads():
     wish = next(iter(DOMAIN.generator.draw(WORLD, 1, 1))).query
     nobody = ChatEndpoint("http://127.0.0.1:9/v1", "tiny", max_retries=0)
-    found = ModelReader(nobody).read(wish, DOMAIN.desk, PLACE)
+    found = read_by_model(nobody, wish, DOMAIN.desk, PLACE)
     assert found == DOMAIN.desk.read(wish, PLACE) and found.values

@@ -52,7 +52,7 @@ def test_episodes_do_not_notice_where_their_tools_run(
 def test_a_server_that_dies_leaves_episodes_unscored_and_the_same_command_ends_the_run(
     queries, world_folder, served_tools, server, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("tripwright.tools.remote.LONGEST_WAIT_SECONDS", 0.01)
+    monkeypatch.setattr("tripwright.llm.endpoint.LONGEST_WAIT_S", 0.01)
     served, judged = served_tools("--port", "0"), []
 
     def close(*arguments: Any) -> Episode:

@@ -15,7 +15,7 @@ import typer
 from tripwright.cli.options import Device, Dtype, argument, option
 from tripwright.domains import own_names
 from tripwright.domains.place import PlaceOptions
-from tripwright.errors import UserError
+from tripwright.errors import UserError, counted
 from tripwright.server import TripServer
 
 if TYPE_CHECKING:
@@ -61,18 +61,19 @@ def tools(
       curl -d '{"expression": "2 * (89 + 120)"}' 'http://127.0.0.1:8321/tools/calculator?face=compact'
       curl http://127.0.0.1:8321/openapi.json
     """
-    from tripwright.server.serving import open_port, serve_app, url_of
+    from tripwright.server.serving import serve_app
     from tripwright.server.tools_api import make_app
 
     open_tools, what, names = _served(place, face, on_fault, workers)
     face = face or names[0]
-    with open_port(host, port) as listener:
-        many = "1 worker" if workers == 1 else f"{workers} workers"
-        faces = ", ".join(f"{each} (default)" if each == face else each for each in names)
-        url = url_of(listener)
-        line = f"serving {what} at {url} ({many}; faces {faces}; docs {url}/docs)"
-        make = partial(make_app, partial(open_tools, face))
-        raise typer.Exit(serve_app(make, listener, workers, line))
+    faces = ", ".join(f"{each} (default)" if each == face else each for each in names)
+    about = f"{counted(workers, 'worker')}; faces {faces}"
+    make = partial(make_app, partial(open_tools, face))
+
+    def announce(url: str) -> str:
+        return f"serving {what} at {url} ({about}; docs {url}/docs)"
+
+    raise typer.Exit(serve_app(make, host, port, workers, announce))
 
 
 def _served(
@@ -128,7 +129,7 @@ def serve(settings: TripServer, port: Port = 8000) -> None:
 
     from tripwright.server.agency import open_agency
     from tripwright.server.guard import LOOPBACK
-    from tripwright.server.serving import open_port, say, serve_app, url_of
+    from tripwright.server.serving import say, serve_app
     from tripwright.server.trips import trip_app
 
     if settings.services is None and settings.world is None:
@@ -138,12 +139,12 @@ def serve(settings: TripServer, port: Port = 8000) -> None:
     if not settings.keys and settings.host not in LOOPBACK:
         what = "plan trips here" + (" and read the runs" if settings.runs else "")
         say(f"warning: no keys (--key-env): anybody who reaches this address can {what}.")
-    with open_port(settings.host, port) as listener:
-        url = url_of(listener)
+
+    def announce(url: str) -> str:
         also = f"; runs at {url}/runs" if settings.runs else ""
-        line = f"serving trips of '{where}' at {url}{also}"
-        make = partial(trip_app, settings)
-        raise typer.Exit(serve_app(make, listener, 1, line))
+        return f"serving trips of '{where}' at {url}{also}"
+
+    raise typer.Exit(serve_app(partial(trip_app, settings), settings.host, port, 1, announce))
 
 
 def _nano(state: Path) -> Path:
@@ -180,11 +181,13 @@ def model(
     """
     from tripwright.inference.local import load_to_sample
     from tripwright.server.model_api import make_app
-    from tripwright.server.serving import open_port, serve_app, url_of
+    from tripwright.server.serving import serve_app
 
     # what is wrong is said here, and not by the worker
     load_to_sample(folder, device, dtype)
-    with open_port(host, port) as listener:
-        line = f"serving '{folder}' for rollouts at {url_of(listener)} (as vLLM and as SGLang)"
-        make = partial(make_app, str(folder), concurrency, device, dtype)
-        raise typer.Exit(serve_app(make, listener, 1, line))
+    make = partial(make_app, str(folder), concurrency, device, dtype)
+
+    def announce(url: str) -> str:
+        return f"serving '{folder}' for rollouts at {url} (as vLLM and as SGLang)"
+
+    raise typer.Exit(serve_app(make, host, port, 1, announce))

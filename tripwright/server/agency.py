@@ -63,38 +63,34 @@ Fields, with the values that are accepted:
 """
 
 
-@dataclass(frozen=True)
-class ModelReader:
-    endpoint: ChatEndpoint
-
-    def read(self, text: str, desk: Desk, place: Place) -> Understood:
-        fields = desk.form(place)
-        messages = [
-            {"role": "system", "content": PROMPT + "\n".join(map(_field_words, fields))},
-            {"role": "user", "content": text},
-        ]
-        try:
-            answer = self.endpoint.complete(messages)
-            if not isinstance(answer, Completion):
-                raise UserError(answer.message)
-            objects = _said(answer.text)
-        except UserError as problem:
-            say(f"warning: the endpoint did not read a traveller's words: {problem}")
-            return desk.read(text, place)
-        values, found = dict[str, Any](), list[Span]()
-        by_name = {field.name: field for field in fields}
-        for name, value, words in objects:
-            field, start = by_name.get(name), text.find(words)
-            end = start + len(words)
-            taken = any(start < span.end and span.start < end for span in found)
-            if field is None or start < 0 or taken or name in values:
-                continue
-            if not problems_of([field], {name: value}):
-                values[name] = value
-                found.append(Span(start, end, name))
-        questions = desk.read("", place).missing
-        missing = {name: words for name, words in questions.items() if name not in values}
-        return Understood(values, tuple(whole(found, len(text))), missing)
+def read_by_model(endpoint: ChatEndpoint, text: str, desk: Desk, place: Place) -> Understood:
+    fields = desk.form(place)
+    messages = [
+        {"role": "system", "content": PROMPT + "\n".join(map(_field_words, fields))},
+        {"role": "user", "content": text},
+    ]
+    try:
+        answer = endpoint.complete(messages)
+        if not isinstance(answer, Completion):
+            raise UserError(answer.message)
+        objects = _said(answer.text)
+    except UserError as problem:
+        say(f"warning: the endpoint did not read a traveller's words: {problem}")
+        return desk.read(text, place)
+    values, found = dict[str, Any](), list[Span]()
+    by_name = {field.name: field for field in fields}
+    for name, value, words in objects:
+        field, start = by_name.get(name), text.find(words)
+        end = start + len(words)
+        taken = any(start < span.end and span.start < end for span in found)
+        if field is None or start < 0 or taken or name in values:
+            continue
+        if not problems_of([field], {name: value}):
+            values[name] = value
+            found.append(Span(start, end, name))
+    questions = desk.read("", place).missing
+    missing = {name: words for name, words in questions.items() if name not in values}
+    return Understood(values, tuple(whole(found, len(text))), missing)
 
 
 def _field_words(field: FormField) -> str:
@@ -160,7 +156,7 @@ class Agency:
     desk: Desk
     place: Place
     planners: dict[str, Planner]
-    reader: ModelReader | None = None  # of words; without one the desk reads them
+    reader: ChatEndpoint | None = None  # of words; without one the desk reads them
 
     @cached_property
     def examples(self) -> list[str]:
@@ -179,7 +175,7 @@ class Agency:
 
     def read(self, text: str) -> Understood:
         if self.reader is not None:
-            return self.reader.read(text, self.desk, self.place)
+            return read_by_model(self.reader, text, self.desk, self.place)
         return self.desk.read(text, self.place)
 
     @property
@@ -320,14 +316,13 @@ def open_agency(settings: TripServer, resources: ExitStack) -> Agency:
     domain.desk.form(place)  # a place that offers nothing is refused now, not to every traveller
     reader = None
     if settings.endpoint:
-        endpoint = ChatEndpoint(
+        reader = ChatEndpoint(
             settings.endpoint,
             settings.model or "",
             api_key_env=settings.api_key_env,
             timeout_s=READ_SECONDS,
             max_retries=0,
         )
-        reader = ModelReader(endpoint)
     return Agency(domain, domain.desk, place, _planners(settings, domain), reader)
 
 

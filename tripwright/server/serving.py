@@ -122,9 +122,10 @@ def url_of(listener: socket.socket) -> str:
 
 
 def serve_app(
-    make: Callable[[], ASGIApp], listener: socket.socket, workers: int, announcement: str
+    make: Callable[[], ASGIApp], host: str, port: int, workers: int, announce: Callable[[str], str]
 ) -> int:
-    """Until SIGTERM or Ctrl-C; the exit code. `make` is pickled, and called in each worker."""
+    """Until SIGTERM or Ctrl-C; the exit code. `make` is pickled, and called in each worker;
+    `announce` makes the line on stderr of the address."""
     config = uvicorn.Config(
         partial(_in_worker, make),
         factory=True,
@@ -141,10 +142,13 @@ def serve_app(
         timeout_worker_healthcheck=30,  # loading a model may hold up the thread that answers it
     )
     os.environ["PYTHONSAFEPATH"] = "1"  # workers import nothing from the current folder
-    with TemporaryDirectory(prefix="tripwright-metrics-") as folder:
+    metrics = TemporaryDirectory(prefix="tripwright-metrics-")
+    with open_port(host, port) as listener, metrics as folder:
         os.environ[COUNTS_FOLDER] = folder
         supervisor = _Workers(config, [listener])
-        say(announcement)  # signals are heeded from here on; requests wait for the first worker
+        say(
+            announce(url_of(listener))
+        )  # signals are heeded from here on; requests wait for the first worker
         supervisor.run()
     # below 0: stopped by our signal; above: could not start
     return max(0, *(worker.exitcode or 0 for worker in supervisor.processes))
