@@ -54,7 +54,7 @@ KINDS = (
 PURPOSES = tuple(meal.title() for meal in MEALS)
 HEADS = (work.GO, work.BACK, work.TRIP, work.EATING, work.SEE, work.PLAN, work.COST)
 NO_WAY = ("no_flights", "unknown_search", "no_road", "no_road_data", "road_over_a_day")
-Found = tuple[str, str, str]  # kind, said, expected
+Found = tuple[str, str, bool]  # kind, said, whether it is true
 Called = list[tuple[str, Any]]  # (letter, row)
 # letter of a city → its name, its places to stay, as far as they were shown
 Stays = dict[str, tuple[str, Called]]
@@ -81,25 +81,17 @@ class ChosenStay(NamedTuple):
     nights: int
     price_usd: float
     here: str  # where one is before, by its letter; empty if one cannot know
-    day: int  # on which one is there
 
 
 Look = Callable[[str, Any, Any], work.RowStep]
 Leg = tuple[str, str, ShownWay | None]  # from, to, by letters
 
 
-@dataclass(frozen=True)
-class WrittenStep:
-    """`expected` is what would be true at this place; empty where nothing could be."""
-
+class WrittenStep(NamedTuple):
     turn: int  # of the agent's, from 1
     kind: str
     said: str
-    expected: str
-
-    @property
-    def is_true(self) -> bool:
-        return self.said == self.expected
+    is_true: bool
 
 
 def written_steps(query: Query, transcript: Transcript) -> list[WrittenStep]:
@@ -257,17 +249,18 @@ def _stays(query: Query, sentences: list[Sentence], rows: Called, city: str) -> 
         if asked:
             ends = last if asked.rpartition(", ")[2].startswith("to ") else ()
             if query.visiting_city_number > 1:  # how long in each is the agent's to choose
-                said_so = (n for n in lengths if asked == _listed((*forms(n), *ends)))
+                said_so = (n for n in lengths if asked == ", ".join((*forms(n), *ends)))
                 nights = next(said_so, nights)
-            yield "stay: asked", asked, _listed((*forms(nights), *ends))
+            yield "stay: asked", asked, asked == ", ".join((*forms(nights), *ends))
         look = partial(work.look_at_stay, query, nights)
         looked, at, found = _walked("stay: row", steps, rows, at, look)
         yield from looked
         if said and head == work.STAY:
-            yield "stay: choice", said, _choice(said, rows, found, bool(steps))
+            yield "stay: choice", said, _is_choice(said, rows, found, bool(steps))
         elif said:  # of one of several lengths; the next walk begins with the row that it took
             nights = next((n for n in lengths if head.startswith(work.nights_in(city, n))), nights)
-            yield "stay: choice", f"{head}: {said}", _stay(query, city, nights, rows)[1]
+            chosen = f"{head}: {said}"
+            yield "stay: choice", chosen, chosen == _stay(query, city, nights, rows)[1]
             forms, at = work.asked_again, max(at - 1, -1) if last else -1
 
 
@@ -306,24 +299,23 @@ def _cities(
     free = (at for at in ways.reached() if {*letters}.isdisjoint(at[0]))
     stops = query.visiting_city_number + 1  # home is no stop
     may = {
-        _listed(work.asked_of_cities(been, day, to_come, letters)): (been[-1], day)
+        ", ".join(work.asked_of_cities(been, day, to_come, letters)): been[-1]
         for been, day in free
         for to_come in _shared(query.days - day, stops - len(been))
         if to_come[0] == nights
     }
-    yield "city: asked", asked, asked if asked in may else [*may][-1] if may else ""
+    yield "city: asked", asked, asked in may
     for step in steps:
         city = next((each for each in stays_of if step.startswith(f"{each} ")), "")
         name, rows = stays_of.get(city, ("", []))
         row, stay = _stay(query, city, nights, rows)
-        yield "city: price", step, work.beside(city, nights, row, least).words()
+        yield "city: price", step, step == work.beside(city, nights, row, least).words()
         if row is not None and said.startswith(f"{work.nights_in(city, nights)} "):
-            at = may.get(asked, ("", 0))
-            ways.stay_in(ChosenStay(name, stay, nights, row.price_usd, *at))
+            ways.stay_in(ChosenStay(name, stay, nights, row.price_usd, may.get(asked, "")))
         if step.endswith(f" {work.OK}") and row is not None:
             words, least = stay, row
     if said:
-        yield "city: choice", said, words
+        yield "city: choice", said, said == words
 
 
 def _shared(nights: int, stops: int) -> Iterator[tuple[int, ...]]:
@@ -341,9 +333,10 @@ def _meals(query: Query, sentences: list[Sentence], rows: Called) -> Iterator[Fo
             purpose = PURPOSES[len(taken) % len(PURPOSES)]
             ends = last if asked.rpartition(", ")[2].startswith("to ") else ()
             frees = [work.free_meals(count - len(taken), signs, is_lettered) for count in counts]
-            forms = [_listed((*work.asked_of_meals(purpose, free, signs), *ends)) for free in frees]
+            asks = (work.asked_of_meals(purpose, free, signs) for free in frees)
+            forms = [", ".join((*words, *ends)) for words in asks]
             counts = [c for c, form in zip(counts, forms, strict=True) if form == asked] or counts
-            yield "meal: asked", asked, asked if asked in forms else forms[0]
+            yield "meal: asked", asked, asked in forms
         free = work.free_meals(counts[0] - len(taken), signs, is_lettered)
         look = partial(work.look_at_meal, free, signs, taken)
         looked, at, found = _walked("meal: row", steps, rows, at if is_lettered else -1, look)
@@ -351,14 +344,13 @@ def _meals(query: Query, sentences: list[Sentence], rows: Called) -> Iterator[Fo
         if said:
             names = zip(rows, _names(rows), strict=True)
             others = [each for each, name in names if name not in eaten]
-            chosen = _choice(said, others, found, bool(steps))
+            is_true = _is_choice(said, others, found, bool(steps))
             eaten.append(said)
             if said == work.NONE and found is None:
                 left = rows[at + 1 :] if is_lettered or steps else rows
                 # a walk that is shown goes to the end
-                is_in_vain = not left if steps else work.along(left, look, is_lettered)[1] is None
-                chosen = work.NONE if is_in_vain else chosen
-            yield "meal: choice", said, chosen
+                is_true = not left if steps else work.along(left, look, is_lettered)[1] is None
+            yield "meal: choice", said, is_true
             taken.append(found)
             signs |= dict.fromkeys(work.served_first(signs, found) if found else (), work.DONE)
 
@@ -383,8 +375,10 @@ def _walked(
     for step in steps:
         at, letter, row = _next(step, rows, at)
         # in order of price, what was found ends the walk
-        expected = look(letter, row, None if has_letters else found).words() if row else ""
-        looked.append((kind, step, expected))
+        is_true = (
+            row is not None and step == look(letter, row, None if has_letters else found).words()
+        )
+        looked.append((kind, step, is_true))
         if step.endswith(f" {work.OK}") and at < len(rows):
             found = rows[at][1]
     return looked, at, found
@@ -455,14 +449,9 @@ def _next(step: str, rows: Called, at: int) -> tuple[int, str, Any]:
     return at, letter, row
 
 
-def _choice(said: str, rows: Called, found: Any, is_walk: bool) -> str:
-    """The name of the row that a walk found; without a walk, any row's own name will do."""
-    names = _names([each for each in rows if not is_walk or each[1] is found])
-    return said if said in names else names[0] if names and is_walk else ""
-
-
-def _listed(asked: tuple[str, ...]) -> str:
-    return ", ".join(asked)
+def _is_choice(said: str, rows: Called, found: Any, is_walk: bool) -> bool:
+    """Whether it is the name of the row that a walk found; without a walk, of any row."""
+    return said in _names([each for each in rows if not is_walk or each[1] is found])
 
 
 # ---- ways, costs and the sum
@@ -524,24 +513,23 @@ class WrittenWays:
         if head in (work.GO, work.BACK):
             legs = self._named(head)
             several = said.split(", ")  # where no work is shown
-            is_true = all(each in legs for each in several)
-            yield "way: choice", said, said if is_true else next(iter(legs), "")
+            yield "way: choice", said, all(each in legs for each in several)
             self._go(head, said, legs.get(said))
         elif head == work.TRIP:
             if trip := self.trip():
-                yield "way: trip", said, trip
+                yield "way: trip", said, said == trip
             self._was_trip = True
         elif head == work.COST and meals:
             known = [price for price in meals if price is not None]
             if len(known) == len(meals):
                 cost = work.meals_cost(self.query.party_size, known)
                 is_further = self._costs and self._eaten  # of this trip
-                yield "cost: term", said, f"{self._eaten}+{cost}" if is_further else cost
+                yield "cost: term", said, said == (f"{self._eaten}+{cost}" if is_further else cost)
             self._eaten = said
         elif head == work.COST and self._was_trip:
             if self.trip() and self._back:
                 there = itertools.chain(*(stop.costs for stop in self.path.values()))
-                yield "cost: term", said, "+".join((*there, self._back[1]))
+                yield "cost: term", said, said == "+".join((*there, self._back[1]))
             self._was_trip, self._costs = False, said
             if not self.query.local_constraint.cuisine:
                 self._eaten = ""
@@ -567,7 +555,7 @@ class WrittenWays:
             return
         letters = [work.HOME, *self.path]
         self.is_known = here == work.HOME or (self.is_known and here in letters)
-        city, stay, nights, price_usd, *_ = self._stay
+        city, stay, nights, price_usd, _ = self._stay
         costs = cost, work.nights_cost(nights, price_usd)
         stop = work.TripStop(there, city, said, stay, nights, *costs)
         before = letters[1 : letters.index(here) + 1] if here in letters else []
@@ -611,15 +599,15 @@ class WrittenWays:
             asked = terms or self._calculated
             if self._costs:
                 costs = filter(None, (self._costs, self._eaten))
-                yield "cost: asked", asked, work.left_of_budget(self.query.budget, costs)
+                yield "cost: asked", asked, asked == work.left_of_budget(self.query.budget, costs)
             try:
                 numbers = [row[0] for row in shown.values if shown.kind == "Number"]
                 left = evaluate(terms) if terms else next(iter(numbers), None)
             except ToolError:  # these terms cannot be added up
                 left = None
-            if not asked.startswith(budget):
-                left = None
-            yield "cost: sum", said, "" if left is None else work.left_words(work.to_the_cent(left))
+            is_of_it = left is not None and asked.startswith(budget)
+            is_true = is_of_it and said == work.left_words(work.to_the_cent(left))
+            yield "cost: sum", said, is_true
 
 
 # ---- what is counted
