@@ -51,7 +51,7 @@ from tripwright.domains.travelplanner.oracle.planner import (
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.domains.travelplanner.task import check_tools, trip_query
-from tripwright.domains.wording import listed
+from tripwright.domains.wording import capitalised, listed
 from tripwright.episode import Session
 from tripwright.errors import counted
 from tripwright.tools.answer import unanswered as is_unanswered
@@ -269,7 +269,8 @@ class _Play:
             if following is None:
                 return line.plan
             if str(following) != str(rival):
-                self._add_note(self.words.compare(following))
+                other = capitalised(str(following))
+                self._add_note(f"{self.words.one_of(COMPARE)} {other}, may cost less.")
             rival = following
             try:
                 self._ask(rival.searches[0])
@@ -278,7 +279,8 @@ class _Play:
             lines = self._lines(self.considered, None, below_usd=line.cost_usd)
             if seen := [each for each in lines if not each.searches]:
                 now = min(seen, key=lambda each: each.cost_usd)
-                self._add_note(self.words.cheaper(line, now))
+                saved = f"${now.cost_usd:,.0f} instead of ${line.cost_usd:,.0f}"
+                self._add_note(f"That is cheaper: {saved}.")
                 line, rival = now, None
         if rival is not None:
             self._add_note(self._why_kept(line, rival))
@@ -352,12 +354,13 @@ class _Play:
 
     def _turn_to(self, line: LineOfThought) -> None:
         before, self.pursued = self.pursued, line
-        if before is None:
-            self._add_note(self.words.plan(line))
-        elif not before.is_like(line):
-            why = self._why_given_up(before)
-            note = self.words.plan(line) if why is None else self.words.dead_end(why, line)
-            self._add_note(note)
+        if before is not None and before.is_like(line):
+            return
+        phrases = PLAN
+        if before is not None and (why := self._why_given_up(before)) is not None:
+            self._add_note(self.words.one_of(DEAD_END, why=why, Why=capitalised(why)))
+            phrases = TURN_TO
+        self._add_note(self.words.one_of(phrases, what=str(line)))
 
     def _why_given_up(self, before: LineOfThought) -> str | None:
         """None where it was no dead end: another way merely looks better now."""
@@ -386,7 +389,7 @@ class _Play:
         """For the last line of thought, when it leads no further."""
         why = self._why_given_up(self.pursued) if self.pursued else None
         self.pursued = None
-        return f"{_capital(why)}. " if why else ""
+        return f"{capitalised(why)}. " if why else ""
 
     # ---- turns
 
@@ -504,20 +507,6 @@ class Words:
         }
         return self.one_of(ASK[search.tool], **slots)
 
-    def plan(self, line: LineOfThought) -> str:
-        """A line of thought, when it is taken up."""
-        return self.one_of(PLAN, what=str(line))
-
-    def compare(self, other: LineOfThought) -> str:
-        return f"{self.one_of(COMPARE)} {_capital(str(other))}, may cost less."
-
-    def cheaper(self, before: LineOfThought, now: LineOfThought) -> str:
-        return f"That is cheaper: ${now.cost_usd:,.0f} instead of ${before.cost_usd:,.0f}."
-
-    def dead_end(self, why: str, now: LineOfThought) -> str:
-        sentence = self.one_of(DEAD_END, why=why, Why=_capital(why))
-        return f"{sentence} {self.one_of(TURN_TO, what=str(now))}"
-
     def done(self, plan: Solution) -> str:
         costs = {"cost": f"{plan.cost_usd:,.0f}", "budget": f"{self.query.budget:,}"}
         sentence = self.one_of(DONE, **costs)
@@ -542,7 +531,3 @@ class Words:
         thing, price = SHOWN[search.tool]
         least = f", from ${min(row[price] for row in found.rows):g}" if price else ""
         return f"{counted(len(found.rows), thing)}{least}."
-
-
-def _capital(why: str) -> str:
-    return f"{why[:1].upper()}{why[1:]}"

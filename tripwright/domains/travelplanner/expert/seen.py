@@ -11,9 +11,9 @@ either, as far as that has answered.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from tripwright.domains.travelplanner.oracle.options import (
     MEALS,
@@ -29,6 +29,7 @@ from tripwright.transcript import Rows
 from tripwright.world.records import Accommodation, Attraction, Flight, Ground, Restaurant
 from tripwright.world.store import World
 
+R = TypeVar("R")
 Row = Mapping[str, Any]  # by the names of the records' fields; only those that the face shows
 # problems that say that there is nothing; others say that the tool cannot tell
 NOTHING = (
@@ -156,20 +157,12 @@ class SeenWorld(World):
 
     def flights(self, origin: str, destination: str, date: str) -> list[Flight] | None:
         search = Search.of(FLIGHTS, origin=origin, destination=destination, date=date)
-        found, ends = self.seen.of(search), (date, origin, destination, 0.0)
-        flights = [
-            Flight(
-                row["number"],
-                row["price_usd"],
-                row.get("departure_time", ""),
-                row.get("arrival_time", ""),
-                row.get("duration", ""),
-                *ends,
-            )
-            for row in found.rows
-        ]
+        found, rows = self.seen.of(search), self.seen.of(search).rows
         if self.hopes and found.is_open and not self._is_doubtful(FLIGHTS, origin, destination):
-            flights.append(Flight(HOPED, self.hopes.fare_usd, "", "", "", *ends))
+            rows = [*rows, {"number": HOPED, "price_usd": self.hopes.fare_usd}]
+        # how far it is stands in the row in the face's own words
+        apart = {"distance_miles": 0.0}
+        flights = [_record(Flight, {**row, **apart}, **search.arguments) for row in rows]
         for flight in flights:
             self._first_numbered.setdefault(flight.number, flight)
         is_known = found.is_known and not found.lost and not found.is_open
@@ -193,19 +186,7 @@ class SeenWorld(World):
 
     def accommodations(self, city: str) -> list[Accommodation]:
         found = self.seen.of(Search.of(STAYS, city=city))
-        rows = [
-            Accommodation(
-                row["name"],
-                row["room_type"],
-                row["price_usd"],
-                row["minimum_nights"],
-                0.0,
-                row["house_rules"],
-                row["maximum_occupancy"],
-                city,
-            )
-            for row in found.rows
-        ]
+        rows = [_record(Accommodation, row, city=city) for row in found.rows]
         if self.hopes and found.is_open:
             room = ROOM_TYPES.get(self.query.local_constraint.room_type or "", {""})
             usd = self._hoped(self.hopes.night_usd, [row.price_usd for row in rows])
@@ -215,10 +196,7 @@ class SeenWorld(World):
 
     def restaurants(self, city: str) -> list[Restaurant]:
         found = self.seen.of(Search.of(RESTAURANTS, city=city))
-        rows = [
-            Restaurant(row["name"], city, row["cuisines"], row["average_cost_usd"], 0.0)
-            for row in found.rows
-        ]
+        rows = [_record(Restaurant, row, city=city) for row in found.rows]
         if self.hopes and found.is_open:
             cuisines = self.query.local_constraint.cuisine or []
             usd = self._hoped(self.hopes.meal_usd, [row.average_cost_usd for row in rows])
@@ -244,6 +222,12 @@ class SeenWorld(World):
 
     def _is_doubtful(self, tool: str, *ends: str) -> bool:
         return self.hopes != FREE and (tool, frozenset(ends)) in self._refused
+
+
+def _record(kind: Callable[..., R], row: Row, **known: str) -> R:
+    """A record of this kind from what was shown of it; the rest is empty."""
+    fields: tuple[str, ...] = kind._fields  # type: ignore[attr-defined]
+    return kind(**{field: known.get(field, row.get(field, "")) for field in fields})
 
 
 def usual_hopes(query: Query, seen: Observations) -> Hopes:
