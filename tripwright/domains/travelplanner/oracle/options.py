@@ -18,7 +18,7 @@ import math
 import re
 import time
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -214,17 +214,11 @@ def restaurants(world: World, city: str) -> list[Restaurant]:
 
 def attractions(world: World, city: str) -> list[Attraction]:
     """One row for each place whose name survives the plan's text, in file order."""
-    rows = world.attractions(city)
-    return [rows[number] for number in sights_to_plan([row.name for row in rows])]
-
-
-def sights_to_plan(names: Sequence[str]) -> list[int]:
-    """The numbers of those that survive the plan's text, of each place the first."""
-    number_of_place: dict[str, int] = {}
-    for number, name in enumerate(names):
-        if _is_plain(name) and ";" not in name:
-            number_of_place.setdefault(_letters(name), number)
-    return list(number_of_place.values())
+    row_of_place: dict[str, Attraction] = {}
+    for row in world.attractions(city):
+        if _is_plain(row.name) and ";" not in row.name:
+            row_of_place.setdefault(_letters(row.name), row)
+    return list(row_of_place.values())
 
 
 def _letters(name: str) -> str:
@@ -444,16 +438,11 @@ class Problem:
         taxi = self._road(origin, destination).get("taxi")
         if flight is None or taxi is None:
             return flight or taxi
-        fly = self.comfortable or self.leg_cents(flight) <= self.leg_cents(taxi)
+        fly = self.comfortable or flight.party_cost_usd <= taxi.party_cost_usd
         return flight if fly else taxi
 
     def _made_road(self, origin: str, destination: str) -> dict[str, Leg]:
         return {leg.mode: leg for leg in road_legs(self.query, self.world, origin, destination)}
-
-    def leg_cents(self, leg: Leg) -> int:
-        """For the whole party. Road costs are whole dollars, a flight's price is per person."""
-        party_size = self.query.party_size
-        return cents(leg.cost_usd) * party_size if leg.flight else cents(leg.party_cost_usd)
 
 
 def _undominated(sets: Meals, party_size: int) -> tuple[tuple[int, int, tuple[int, ...]], ...]:

@@ -29,6 +29,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from typing import Any, NamedTuple
 
 from tripwright.domains.travelplanner.oracle.options import (
@@ -36,6 +37,7 @@ from tripwright.domains.travelplanner.oracle.options import (
     Leg,
     Problem,
     Stay,
+    cents,
     check_time,
     city_pool,
     why_unplannable,
@@ -62,7 +64,7 @@ class Bounds:
         self.last = [
             self._leg_cents(city, problem.query.org, problem.nights) for city in problem.cities
         ]
-        self._inner: dict[tuple[int, int, int], int] = {}
+        self.leg_cents = cache(self._inner_leg_cents)
         self._days = self._reachable_days()
         self._before = self._cheapest_before()
         # by cities done: (city, day) → row
@@ -70,16 +72,13 @@ class Bounds:
         self.to_arrive: list[dict[tuple[int, int], Row]] = [{} for _ in range(problem.visits)]
         self._work_backwards()
 
-    def leg_cents(self, origin: int, destination: int, day: int) -> int:
-        key = (origin, destination, day)
-        if key not in self._inner:
-            cities = self.problem.cities
-            self._inner[key] = self._leg_cents(cities[origin], cities[destination], day)
-        return self._inner[key]
+    def _inner_leg_cents(self, origin: int, destination: int, day: int) -> int:
+        cities = self.problem.cities
+        return self._leg_cents(cities[origin], cities[destination], day)
 
     def _leg_cents(self, origin: str, destination: str, day: int) -> int:
         leg = self.problem.leg(origin, destination, day, self.driving)
-        return NEVER if leg is None else self.problem.leg_cents(leg)
+        return NEVER if leg is None else cents(leg.party_cost_usd)
 
     def lengths(self, visited: int, day: int) -> Iterator[int]:
         """How many nights the next city may have, so that the cities after it can use up the

@@ -282,7 +282,9 @@ def draw_fields(
     is_official = mix.elements == "official"
     org, dest = draw_route(world, rng, CITIES_BY_DAYS[days], is_official)
     dates = draw_dates(world, rng, days, is_official)
-    party_size = draw_party_size(rng, level)
+    party_size = 1
+    if level != "easy":  # two in half of the cases, three to eight in the others
+        party_size = 2 if rng.random() < 0.5 else rng.randint(3, 8)
     return {
         "org": org,
         "dest": dest,
@@ -328,11 +330,6 @@ def draw_dates(world: World, rng: random.Random, days: int, is_official: bool) -
         )
     first = rng.randrange(len(dates) - days + 1)
     return dates[first : first + days]
-
-
-def draw_party_size(rng: random.Random, level: str) -> int:
-    """Easy: one. Else two in half of the cases, three to eight in the others."""
-    return 1 if level == "easy" else (2 if rng.random() < 0.5 else rng.randint(3, 8))
 
 
 def draw_wishes(rng: random.Random, level: str, party_size: int, mix: Mix) -> LocalConstraint:
