@@ -605,9 +605,9 @@ class WrittenWays:
                 left = evaluate(terms) if terms else next(iter(numbers), None)
             except ToolError:  # these terms cannot be added up
                 left = None
-            is_of_it = left is not None and asked.startswith(budget)
-            is_true = is_of_it and said == work.left_words(work.to_the_cent(left))
-            yield "cost: sum", said, is_true
+            is_known = left is not None and asked.startswith(budget)
+            words = work.left_words(work.to_the_cent(left)) if left is not None else ""
+            yield "cost: sum", said, is_known and said == words
 
 
 # ---- what is counted
