@@ -91,7 +91,7 @@ def live(log: Path, asked: argparse.Namespace, unstable: ModuleType) -> float:
 def replay(store: str, questions: int, unstable: ModuleType) -> tuple[str, float, dict[str, Any]]:
     """(hash of all observations in order, calls a second, the sandbox's counts)."""
     opened = open_store(store, create=False)
-    sandbox = Sandbox(recorded_providers(opened, unstable.DAY), opened, "replay", unstable.DAY)
+    sandbox = Sandbox(recorded_providers(opened, unstable.DAY), opened, unstable.DAY, replay=True)
     tools, chosen, observed = (
         LiveToolBox(sandbox, face_named("deeptravel")),
         random.Random(5),

@@ -174,12 +174,12 @@ def test_a_sandbox_answers_like_the_provider_and_says_what_it_has_not_recorded(w
     tools = dict.fromkeys(provider.tools, provider)
     way = {"depart_city_name": "Boston", "arrival_city_name": "Rockford", "depart_date": day}
     store = Store(tmp_path / "live.sqlite")
-    sources = (provider, Sandbox(tools), Sandbox(tools, store, "record", day))
+    sources = (provider, Sandbox(tools), Sandbox(tools, store, day))
     first, *others = [
         LiveToolBox(source, face_named("deeptravel")).call("flight_search", way)
         for source in sources
     ]
-    replay = LiveToolBox(Sandbox(tools, store, "replay", day), face_named("deeptravel"))
+    replay = LiveToolBox(Sandbox(tools, store, day, replay=True), face_named("deeptravel"))
     assert "F2" in first.text and [*others, replay.call("flight_search", way)] == [first] * 3
     missed = replay.call("web_search", {"query": "Boston"})
     assert missed.error and f"not recorded in the snapshot of {day}" in missed.text

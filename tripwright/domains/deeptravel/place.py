@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from tripwright.domains.deeptravel.sandbox.provider import Provider, load_services, tools_in
 from tripwright.domains.deeptravel.sandbox.sandbox import (
-    Mode,
     Sandbox,
     checked_day,
     recorded_providers,
@@ -111,9 +110,10 @@ def _source(
     first, today = next(iter(providers.values())), datetime.datetime.now(datetime.UTC).date()
     first_day = first.day if isinstance(first, WorldProvider) else today.isoformat()
     day = options.snapshot or first_day
-    mode: Mode = "replay" if options.replay else "record"
+    mode = "replay" if options.replay else "record"
     identity |= {"snapshot": day, "mode": mode, "store": store.name}
-    return LiveSource(Sandbox(providers, store, mode, day), where, identity, closed)
+    sandbox = Sandbox(providers, store, day, replay=options.replay)
+    return LiveSource(sandbox, where, identity, closed)
 
 
 class LivePlace(Place):

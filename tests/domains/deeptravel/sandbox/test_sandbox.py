@@ -67,7 +67,7 @@ def faults(*kinds: Any, retry_after_s: float | None = None) -> Callable[[int], N
 
 
 def recording(maps: Maps, store: Store) -> Sandbox:
-    return Sandbox({"poi_search": maps}, store, "record", DAY, retries=AT_ONCE)
+    return Sandbox({"poi_search": maps}, store, DAY, retries=AT_ONCE)
 
 
 def museums(sandbox: Sandbox, query: str = "museum") -> ProviderAnswer:
@@ -117,7 +117,7 @@ def test_tool_provider_version_arguments_and_day_make_the_key(sqlite):
     ) -> str:
         maps = Maps(version=version)
         maps.name = name
-        return Sandbox({tool: maps}, sqlite, "record", day).question(tool, {"query": query}).key
+        return Sandbox({tool: maps}, sqlite, day).question(tool, {"query": query}).key
 
     keys = [
         key(),
@@ -134,7 +134,7 @@ def test_tool_provider_version_arguments_and_day_make_the_key(sqlite):
 
 def test_the_provider_is_asked_in_the_canonical_form_with_all_defaults(sqlite):
     maps = Maps()
-    sandbox = Sandbox({"hotel_search": maps}, sqlite, "record", DAY)
+    sandbox = Sandbox({"hotel_search": maps}, sqlite, DAY)
     sandbox.ask("hotel_search", {"hotel_name": "  ", "city_name": " Wuhan"})
     assert maps.calls == [{"city_name": "Wuhan", "hotel_name": ""}]
 
@@ -153,7 +153,7 @@ def test_recorded_once_and_replayed_byte_for_byte(store):
     maps = Maps()
     sandbox = recording(maps, store)
     first, second = museums(sandbox), museums(sandbox, " museum ")
-    replay = Sandbox({"poi_search": maps}, store, "replay", DAY)
+    replay = Sandbox({"poi_search": maps}, store, DAY, replay=True)
     assert first == second == museums(replay) == answer("Museum 1")
     assert len(maps.calls) == 1
     assert replay.counts.as_dict()["total"]["live_calls"] == 0
@@ -162,8 +162,8 @@ def test_recorded_once_and_replayed_byte_for_byte(store):
 def test_a_miss_in_replay_is_an_answer_and_counted(store):
     maps = Maps()
     museums(recording(maps, store))
-    replay = Sandbox({"poi_search": maps}, store, "replay", DAY)
-    newer = Sandbox({"poi_search": Maps(version="2")}, store, "replay", DAY)
+    replay = Sandbox({"poi_search": maps}, store, DAY, replay=True)
+    newer = Sandbox({"poi_search": Maps(version="2")}, store, DAY, replay=True)
     for sandbox, query in ((replay, "bridge"), (replay, "bridge"), (newer, "museum")):
         with pytest.raises(NotRecorded):
             museums(sandbox, query)
@@ -173,19 +173,17 @@ def test_a_miss_in_replay_is_an_answer_and_counted(store):
 
 
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    ("day", "message"),
     [
-        (("record", "20 June"), "A snapshot is named by its day: found '20 June'"),
-        (("record", "2026-02-30"), "found '2026-02-30'"),
-        (("record", ""), "A snapshot is named by its day"),
-        (("replay", DAY), "has no snapshot of 2026-06-20: it is empty"),
+        ("20 June", "A snapshot is named by its day: found '20 June'"),
+        ("2026-02-30", "found '2026-02-30'"),
+        ("", "A snapshot is named by its day"),
+        (DAY, "has no snapshot of 2026-06-20: it is empty"),
     ],
 )
-def test_a_sandbox_that_cannot_be(settings, message, sqlite):
+def test_a_sandbox_that_cannot_be(day, message, sqlite):
     with pytest.raises(UserError, match=message):
-        Sandbox({"poi_search": Maps()}, sqlite, *settings)
-    with pytest.raises(UserError, match="in mode record needs a store"):
-        Sandbox({"poi_search": Maps()}, None, "record", DAY)
+        Sandbox({"poi_search": Maps()}, sqlite, day, replay=True)
 
 
 # ---- what is kept
@@ -289,7 +287,7 @@ def test_retry_after_holds_for_everything_that_is_asked_of_the_vendor(store):
 def test_what_a_vendor_asks_for_is_capped(sqlite):
     sandbox = Sandbox(
         {"poi_search": Maps(faults("rate_limit", "server_error", retry_after_s=3600))},
-        *(sqlite, "record", DAY),
+        *(sqlite, DAY),
         retries=Retries(most=3, first_wait_s=0.0, longest_wait_s=0.05),
     )
     assert museums(sandbox) == answer("Museum 3")

@@ -66,7 +66,7 @@ def test_recorded_from_an_unstable_vendor_and_replayed_three_times(store_name, t
     terms = Terms(requests_per_second=180)
     client = unstable.Unstable(tmp_path / "log", 40, terms=terms, hang_s=0.3)
     store = open_store(store_name)
-    sandbox = Sandbox({"flight_search": client}, store, "record", unstable.DAY, retries=SOON)
+    sandbox = Sandbox({"flight_search": client}, store, unstable.DAY, retries=SOON)
     rounds = random.Random(1)
     episodes = [[unstable.question(rounds.randrange(50)) for _ in range(3)] for _ in range(200)]
 
@@ -82,7 +82,7 @@ def test_recorded_from_an_unstable_vendor_and_replayed_three_times(store_name, t
     assert counts["answered_live"] == len(set(recorded))
     requests, _ = client.seen()
     for _ in range(3):
-        replay = Sandbox(recorded_providers(store, unstable.DAY), store, "replay", unstable.DAY)
+        replay = Sandbox(recorded_providers(store, unstable.DAY), store, unstable.DAY, replay=True)
         assert observed(replay) == recorded
         nothing = Sandbox({}).counts.as_dict()["total"]
         assert replay.counts.as_dict()["total"] | {"hits": 0} == nothing | {"asked": 600}
@@ -150,7 +150,7 @@ def test_no_key_of_the_environment_gets_in_anywhere(
     caplog.set_level(logging.DEBUG)
     store = open_store(store_name)
     client = unstable.Unstable(tmp_path / "log", faults=0, key=os.environ["UNSTABLE_API_KEY"])
-    sandbox = Sandbox({"flight_search": client}, store, "record", unstable.DAY)
+    sandbox = Sandbox({"flight_search": client}, store, unstable.DAY)
     asked = sandbox.ask("flight_search", unstable.question(1))
     assert asked.records[0].carrier == "Unstable Airways ***"
     sandbox.ask("flight_search", {**unstable.question(2), "depart_poi": f"my key is {secret}"})
@@ -169,7 +169,7 @@ def test_no_key_of_the_environment_gets_in_anywhere(
     monkeypatch.setattr(client, "ask", failing)
     with pytest.raises(ProviderFault) as error:
         sandbox.ask("flight_search", unstable.question(3))
-    replay = Sandbox({"flight_search": client}, store, "replay", unstable.DAY)
+    replay = Sandbox({"flight_search": client}, store, unstable.DAY, replay=True)
     with pytest.raises(NotRecorded):
         replay.ask("flight_search", unstable.question(4))
     with closing(open_store(str(tmp_path / "day.sqlite"))) as exported:

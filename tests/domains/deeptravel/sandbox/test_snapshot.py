@@ -84,9 +84,7 @@ def record(
     store: Store, trains: int = 3, places: int = 2, day: str = DAY, railway: Railway | None = None
 ) -> Sandbox:
     provider = railway or Railway()
-    sandbox = Sandbox(
-        dict.fromkeys(provider.tools, provider), store, "record", day, retries=Retries(most=0)
-    )
+    sandbox = Sandbox(dict.fromkeys(provider.tools, provider), store, day, retries=Retries(most=0))
     for number in range(trains):
         cities = {"depart_city_name": "Suzhou", "arrival_city_name": "Wuhan"}
         sandbox.ask(
@@ -202,7 +200,7 @@ def test_a_copy_that_breaks_off_leaves_nothing(sqlite, tmp_path, monkeypatch):
 def test_a_snapshot_says_who_answers(sqlite):
     record(sqlite)
     assert recorded_providers(sqlite, DAY, tools=()).keys() == {"train_search", "poi_search"}
-    replay = Sandbox(recorded_providers(sqlite, DAY), sqlite, "replay", DAY)
+    replay = Sandbox(recorded_providers(sqlite, DAY), sqlite, DAY, replay=True)
     # an agent is shown the tools that it was shown then, asked for or not
     assert replay.tools == RECORDS.keys()
     known, other = ({"query": each, "city_name": "Wuhan"} for each in ("museum 1", "bridge"))
@@ -229,7 +227,7 @@ def test_where_several_answered_nothing_is_replayed(sqlite):
 def test_trains_are_asked_again_and_places_are_copied(store):
     record(store)
     railway = Railway(price=900)
-    sandbox = Sandbox({"train_search": railway}, store, "record", NEXT)
+    sandbox = Sandbox({"train_search": railway}, store, NEXT)
     found = refresh(sandbox, DAY)
     assert (found.questions, found.carried, found.known, found.answered) == (3, 2, 0, 3)
     assert not found.unanswered.total()
@@ -241,7 +239,7 @@ def test_trains_are_asked_again_and_places_are_copied(store):
     assert old.keys() == new.keys()
     for (tool, arguments), body in new.items():
         assert (body == old[tool, arguments]) == (tool == "poi_search")
-    replay = Sandbox(recorded_providers(store, NEXT), store, "replay", NEXT)
+    replay = Sandbox(recorded_providers(store, NEXT), store, NEXT, replay=True)
     assert replay.ask("poi_search", {"query": "museum 1", "city_name": "Wuhan"}).records
     again = refresh(sandbox, DAY)
     assert (again.known, again.answered, railway.calls) == (3, 0, 3)
@@ -251,7 +249,7 @@ def test_a_refresh_goes_on_where_it_was_stopped(store):
     record(store, trains=20)
     slow = Railway()
     slow.terms = Terms(requests_per_second=10)
-    stopping = Sandbox({"train_search": slow}, store, "record", NEXT)
+    stopping = Sandbox({"train_search": slow}, store, NEXT)
 
     def stop(so_far: Any) -> None:
         if so_far.answered >= 5:
@@ -260,7 +258,7 @@ def test_a_refresh_goes_on_where_it_was_stopped(store):
     with pytest.raises(KeyboardInterrupt):
         refresh(stopping, DAY, threads=2, report=stop)
     railway = Railway()
-    found = refresh(Sandbox({"train_search": railway}, store, "record", NEXT), DAY, threads=2)
+    found = refresh(Sandbox({"train_search": railway}, store, NEXT), DAY, threads=2)
     assert 5 <= found.known < 20 and found.known + found.answered == 20
     assert railway.calls <= found.answered  # what was in flight is not asked again either
 
@@ -268,7 +266,7 @@ def test_a_refresh_goes_on_where_it_was_stopped(store):
 def test_a_vendor_that_refuses_us_is_not_asked_a_thousand_times(sqlite):
     record(sqlite, trains=28)
     railway = Railway(fault="unauthorized")
-    found = refresh(Sandbox({"train_search": railway}, sqlite, "record", NEXT), DAY, threads=2)
+    found = refresh(Sandbox({"train_search": railway}, sqlite, NEXT), DAY, threads=2)
     assert found.unanswered == {"train_search": 28} and found.problems == {
         "train_search": "the railway said no"
     }
@@ -290,7 +288,7 @@ def test_a_vendor_that_refuses_us_is_not_asked_a_thousand_times(sqlite):
 def test_a_refresh_that_cannot_be(from_day, tools, message, sqlite):
     record(sqlite)
     with pytest.raises(UserError, match=message):
-        refresh(Sandbox({"train_search": Railway()}, sqlite, "record", NEXT), from_day, tools)
+        refresh(Sandbox({"train_search": Railway()}, sqlite, NEXT), from_day, tools)
     assert not [count for count in sqlite.counts() if count.snapshot == NEXT]
 
 
@@ -336,7 +334,7 @@ def test_a_killed_refresh_goes_on(tmp_path):
     store_name, log = str(tmp_path / "live.sqlite"), tmp_path / "log"
     client = unstable.Unstable(log, faults=0)
     store = open_store(store_name)
-    sandbox = Sandbox({"flight_search": client}, store, "record", unstable.DAY)
+    sandbox = Sandbox({"flight_search": client}, store, unstable.DAY)
     for number in range(40):
         sandbox.ask("flight_search", unstable.question(number))
     script = tmp_path / "refresh.py"
@@ -347,7 +345,7 @@ def test_a_killed_refresh_goes_on(tmp_path):
         "terms = unstable['Terms'](requests_per_second=10)\n"
         f"client = unstable['Unstable'](pathlib.Path({str(log)!r}), faults=0, terms=terms)\n"
         f"store = unstable['open_store']({store_name!r})\n"
-        f"sandbox = Sandbox({{'flight_search': client}}, store, 'record', {NEXT!r})\n"
+        f"sandbox = Sandbox({{'flight_search': client}}, store, {NEXT!r})\n"
         "def killed(found):\n    if found.answered == 10:\n        os.kill(os.getpid(), 9)\n"
         f"refresh(sandbox, {unstable.DAY!r}, threads=2, report=killed)\n"
     )
@@ -355,7 +353,7 @@ def test_a_killed_refresh_goes_on(tmp_path):
     assert ended.returncode == -signal.SIGKILL
     kept = describe(store, NEXT).answers
     assert 10 <= kept < 40
-    again = Sandbox({"flight_search": client}, store, "record", NEXT)
+    again = Sandbox({"flight_search": client}, store, NEXT)
     found = refresh(again, unstable.DAY)
     assert (found.known, found.answered) == (kept, 40 - kept)
     assert client.seen()[1].total() <= 40 + 40 + 4

@@ -58,7 +58,7 @@ def test_an_answer_that_is_none_is_one_line(tmp_path, body, capsys):
         else:
             db.execute("UPDATE sandbox_answer SET body = ?", (body,))
     store = open_store(str(path), create=False)
-    replay = Sandbox(recorded_providers(store, DAY), store, "replay", DAY)
+    replay = Sandbox(recorded_providers(store, DAY), store, DAY, replay=True)
     if body is not None:
         with pytest.raises(UserError, match="live.sqlite is damaged"):
             replay.ask("poi_search", {"query": "Tate"})

@@ -110,7 +110,7 @@ def record(store: str, client: Unstable, questions: int, shuffle: int) -> dict[s
     as it has it."""
     opened = open_store(store)
     retries = Retries(most=8, first_wait_s=0.02, longest_wait_s=1.0)
-    sandbox = Sandbox({"flight_search": client}, opened, "record", DAY, retries=retries)
+    sandbox = Sandbox({"flight_search": client}, opened, DAY, retries=retries)
     for number in random.Random(shuffle).sample(range(questions), questions):
         answer = sandbox.ask("flight_search", question(number))
         digest = hashlib.sha256(answer.to_json().encode()).hexdigest()

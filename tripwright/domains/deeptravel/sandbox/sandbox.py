@@ -1,16 +1,16 @@
 """A cache between an agent and live travel services: it asks vendors as often as their terms allow,
 remembers what they answered, and gives it again byte for byte (DeepTravel, section 3.2; row D2).
 
-| mode | asks vendors | store |
+| with | asks vendors | store |
 |---|---|---|
-| `live` | at every call | none |
-| `record` | where the store has no answer yet | reads and writes |
-| `replay` | never: what is not recorded has no answer, and is counted | reads |
+| no store | at every call | none |
+| a store | where the store has no answer yet | reads and writes |
+| a store, `replay` | never: what is not recorded has no answer, and is counted | reads |
 
 A day that is handed on is a store with nothing else in it. Equal days have equal hashes, whichever
 store they are in.
 
-In `record`, each key is asked once: threads of a process share a call under way, processes agree
+With a store, each key is asked once: threads of a process share a call under way, processes agree
 through a lock of the store. An answer that stays in the store is what every caller gets, the one
 who asked included. Refusals and empty answers are answers; faults are not.
 """
@@ -30,7 +30,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from tripwright.domains.deeptravel.sandbox.provider import PASSING, Limits, Provider, Terms
 from tripwright.domains.deeptravel.tools.answers import RECORDS, ProviderAnswer
@@ -41,7 +41,6 @@ from tripwright.tools.http import ProviderFault, Redaction
 if TYPE_CHECKING:
     from tripwright.domains.deeptravel.sandbox.store import Store  # loads SQLAlchemy
 
-Mode = Literal["live", "record", "replay"]
 FIGURES = (
     "asked",  # = hits + shared + missed + answered_live + unanswered
     "hits",  # the store knew the answer
@@ -189,27 +188,23 @@ _flights: dict[tuple[int, str, str], Future[ProviderAnswer]] = {}
 
 class Sandbox:
     """Threads may share one. `providers` says who answers which tool; `snapshot` is the day under
-    which answers are remembered. In `record` the store keeps the vendors' budgets."""
+    which answers are remembered. A store keeps the vendors' budgets, too."""
 
     def __init__(
         self,
         providers: Mapping[str, Provider],
         store: Store | None = None,
-        mode: Mode = "live",
         snapshot: str = "",
         *,
+        replay: bool = False,
         retries: Retries | None = None,
     ):
-        if mode != "live" and store is None:
-            raise UserError(
-                f"A sandbox in mode {mode} needs a store, for instance runs/live.sqlite."
-            )
-        self.providers, self.store, self.mode = dict(providers), store, mode
-        self.snapshot = checked_day(snapshot) if mode != "live" or snapshot else ""
-        if mode == "replay" and store is not None:
+        self.providers, self.store, self.replay = dict(providers), store, replay
+        self.snapshot = checked_day(snapshot) if store is not None else ""
+        if store is not None and replay:
             check_recorded(store, self.snapshot)
         self.counts, self._retries = SandboxCounts(), retries or Retries()
-        self._limits = store if mode == "record" and store is not None else Limits()
+        self._limits = store or Limits()
         self._turns: dict[tuple[int, str], threading.Lock] = {}  # of a process and a vendor
         self._redacted = Redaction()
 
@@ -240,11 +235,11 @@ class Sandbox:
     def _answer(self, question: SandboxQuestion) -> tuple[ProviderAnswer, str]:
         """The answer, and the figure that counts how it was got."""
         store = self.store
-        if self.mode == "live" or store is None:
+        if store is None:
             return self._call(question), "answered_live"
         if (body := store.find(question.key)) is not None:
             return read_body(body, store.name), "hits"
-        if self.mode == "replay":
+        if self.replay:
             self.counts.add(question, "missed")
             raise NotRecorded(
                 f"this search is not recorded in the snapshot of {question.snapshot}."
@@ -488,10 +483,9 @@ def refresh(
     UserError.
     """
     store, to_day = sandbox.store, sandbox.snapshot
-    if store is None or sandbox.mode != "record" or checked_day(from_day) == to_day:
+    if store is None or checked_day(from_day) == to_day:
         raise UserError(
-            f"A refresh records another day than it reads: found {from_day} and {to_day or 'none'},"
-            f" mode {sandbox.mode}."
+            f"A refresh records another day than it reads: found {from_day} and {to_day or 'none'}."
         )
     check_recorded(store, from_day)
     asked = {  # each once, whoever answered it

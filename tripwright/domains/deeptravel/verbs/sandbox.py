@@ -83,7 +83,7 @@ def refresh_day(
         --services live.toml --tool flight_search
     """
     with _opened(store) as answer_store:
-        sandbox = Sandbox(load_services(services), answer_store, "record", to_day)
+        sandbox = Sandbox(load_services(services), answer_store, to_day)
         line = StatusLine()
 
         def show(counts: snapshots.RefreshCounts) -> None:

@@ -273,7 +273,7 @@ def test_tables_that_name_no_function(services, said, tmp_path):
 def test_a_changed_file_is_another_key_and_a_replay_runs_nothing(made, tmp_path):
     provider = made(answering(f"[{ROW}]"))
     store = open_store(str(tmp_path / "day.sqlite"))
-    sandbox = Sandbox({"flight_search": provider}, store, "record", "2026-06-20")
+    sandbox = Sandbox({"flight_search": provider}, store, "2026-06-20")
     assert sandbox.ask("flight_search", CALL) == sandbox.ask("flight_search", CALL)
     store.close()
     assert made(answering("[]")).version != provider.version
