@@ -236,14 +236,14 @@ def request(values: Mapping[str, Any], place: Place) -> Query:
 
 
 def _query(values: Mapping[str, Any], first: datetime.date, days: int) -> Query:
-    cities = values.get("cities") or next(
-        count for longest, count in sorted(CITIES_BY_DAYS.items()) if days <= longest
-    )
     dates = [str(first + datetime.timedelta(days=day)) for day in range(days)]
     record: dict[str, Any] = {key: values.get(name) for name, key in FIELDS.items()}
+    record["visiting_city_number"] = values.get("cities") or next(
+        count for longest, count in sorted(CITIES_BY_DAYS.items()) if days <= longest
+    )
     wishes = {kind: values.get(name) or None for name, kind in WISHES.items()}
-    record |= {"visiting_city_number": cities, "days": days, "date": dates, "query": ""}
-    return Query.model_validate(record | {"local_constraint": wishes})
+    record |= {"days": days, "date": dates, "query": "", "local_constraint": wishes}
+    return Query.model_validate(record)
 
 
 def values(query: Query) -> dict[str, Any]:
@@ -303,11 +303,10 @@ def no_plan(query: Query, place: Place) -> NoPlan | None:
     explanation = explain(query, place.source)
     if explanation is None:
         return None
-    before = values(query)
-    changes = []
+    before, changes = values(query), []
     for change in repairs(query, place.source):
-        after = values(change.query)
-        differ = {name: value for name, value in after.items() if value != before[name]}
+        after = values(change.query).items()
+        differ = {name: value for name, value in after if value != before[name]}
         changes.append(RequestChange(capitalised(change.words), differ, change.cost_usd))
     why = [explanation, *explanation.also]
     return NoPlan(tuple(capitalised(each.words) for each in why), tuple(changes))

@@ -141,7 +141,6 @@ class LineReader:
     def __init__(self, world: World, queries: QueryFile | None = None, split: str | None = None):
         self._world, self._queries, self._split = world, queries, split
         self._city_of, self._places = city_lookup(world), Gazetteer(world.cities)
-        self._requests: dict[int, tuple[Query, tuple[str, ...]]] = {}  # of the query file, by place
         # place in the query file, or where a split is named text of the request → line
         self._answered: dict[int | str, int] = {}
 
@@ -151,9 +150,9 @@ class LineReader:
         for number, text in plan_texts(transcripts_at(Path(path), "plans")):
             if text.strip():
                 yield self.line(number, text)
-        for place in range(len(self._queries.records) if self._queries else 0):
+        for place, record in enumerate(self._queries.records if self._queries else ()):
             if place not in self._answered:
-                yield self._unanswered(place)
+                yield self._unanswered(record)
 
     def line(self, number: int, line: bytes) -> PlanLine:
         try:
@@ -172,9 +171,9 @@ class LineReader:
         problem = f"line {number}: {wrong}" if wrong else None
         return PlanLine(number, query, plan, None, problem, inferred)
 
-    def _unanswered(self, place: int) -> PlanLine:
+    def _unanswered(self, record: dict[str, Any]) -> PlanLine:
         try:
-            query, inferred = self._asked(place)
+            query, inferred = _completed(record, self._places)
         except (BadLine, CouldNotInfer):
             query, inferred = None, ()
         return PlanLine(0, query, error=UNANSWERED, inferred=inferred)
@@ -183,17 +182,11 @@ class LineReader:
         if self._queries is not None:
             place = self._queries.find(record)
             self._check_first(number, place)
-            return self._asked(place)
+            return _completed(self._queries.records[place], self._places)
         query, inferred = _completed(record.get("query"), self._places)
         if self._split is not None and len(self._answered) <= split_size(self._split):
             self._check_first(number, plain(query.query or str(number)))
         return query, inferred
-
-    def _asked(self, place: int) -> tuple[Query, tuple[str, ...]]:
-        assert self._queries is not None
-        if place not in self._requests:
-            self._requests[place] = _completed(self._queries.records[place], self._places)
-        return self._requests[place]
 
     def _check_first(self, number: int, request: int | str) -> None:
         first = self._answered.setdefault(request, number)
@@ -262,10 +255,8 @@ def read_record(line: bytes) -> dict[str, Any]:
         raise BadLine(f'expected an object with "query" and "plan", found {described(record)}')
     if record["plan"] is not None and not isinstance(record["plan"], list):
         problem = f"'plan' must be a list of days or null, found {described(record['plan'])}"
-        if isinstance(record["plan"], str) and record["plan"].lstrip()[:1] in ("[", "{"):
-            problem += " with JSON: give the list itself"
-        elif isinstance(record["plan"], str):
-            problem += " (itineraries in words become plans with 'tripwright format')"
+        if isinstance(record["plan"], str):
+            problem += " (JSON as it is; itineraries in words by way of 'tripwright format')"
         raise BadLine(problem)
     return record
 
