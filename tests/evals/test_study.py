@@ -12,7 +12,7 @@ import pytest
 
 from tests.files import read_lines, write_lines
 from tripwright.cli.main import main
-from tripwright.domains.deeptravel.verifiers import verification
+from tripwright.domains.deeptravel.verifiers import findings
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.errors import UserError
 from tripwright.evals.study import Labels, Study, make_study, merged, read_labels, summary
@@ -382,7 +382,7 @@ def test_what_most_say_calibrates_a_judge(study, tmp_path):
         second,
     ]
     (path := tmp_path / "p.jsonl").write_text(json.dumps(lines[1]) + "\n")
-    ((id, said),) = verification.read_labels(path).items()
+    ((id, said),) = findings.read_labels(path).items()
     assert (id, said.trajectory, said.rubrics["logic"]) == (study.key[second]["id"], False, False)
     with pytest.raises(UserError, match="No run 'x' in this study"):
         merged(study, labels, "x")

@@ -439,18 +439,12 @@ def read_requests(
         )
     if path is not None:
         return spoken or domain.dialects[0], domain.requests.listed(path, count)
-    found = list(enumerate((request_of(domain, each) for each in given), start=1))
-    return spoken or domain.dialects[0], found
-
-
-def request_of(domain: Domain, request: Any) -> Any:
-    """Also of its record. Raises UserError where it does not fit the domain."""
-    if not isinstance(request, Mapping):
-        return request
+    kind = domain.requests.kind
     try:
-        return domain.requests.kind.model_validate(request)
+        found = [kind.model_validate(each) if isinstance(each, Mapping) else each for each in given]
     except ValidationError as error:
         raise UserError(f"Not one of {domain.title}: {first_problem(error)}") from None
+    return spoken or domain.dialects[0], list(enumerate(found, start=1))
 
 
 def open_tasks(

@@ -168,20 +168,17 @@ def judge_version(package: Path = HOUSE) -> str:
 def git_state(folder: Path) -> dict[str, Any] | None:
     """{"revision", "dirty"} of the checkout whose `tripwright` is `folder`; None for an installed
     package, or without git."""
-
-    def git(*words: str) -> str:
-        command = ["git", "-C", str(folder), *words]
-        return subprocess.run(
-            command, capture_output=True, text=True, timeout=10, check=True
-        ).stdout.strip()
-
     if not (folder.parent / ".git").exists():
         return None
+    # by no tag: the whole hash, and a mark where a file that git knows has changed
+    words = ["git", "-C", str(folder), "describe", "--match=NONE", "--always", "--dirty"]
+    command = [*words, "--abbrev=40"]
     try:
-        changes = git("status", "--porcelain", "--untracked-files=no")
-        return {"revision": git("rev-parse", "HEAD"), "dirty": bool(changes)}
+        run = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
     except (OSError, subprocess.SubprocessError):
         return None
+    revision, dirty, _ = run.stdout.strip().partition("-dirty")
+    return {"revision": revision, "dirty": bool(dirty)}
 
 
 def model_fingerprint(folder: str | Path) -> str | None:

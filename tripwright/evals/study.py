@@ -144,7 +144,10 @@ def make_study(
     questions = tomllib.loads(all_questions)[kind]
     out.mkdir(parents=True, exist_ok=True)
     write_atomically(out / ITEMS, _json_lines(items))
-    write_atomically(out / FORM, _form(items, [each["key"] for each in questions]))
+    # a spreadsheet to fill in: an empty column for the rater, each dimension and a note
+    blank = ["rater", *(each["key"] for each in questions), "note"]
+    rows = ([*map(_cell, item.values()), *[""] * len(blank)] for item in items)
+    write_atomically(out / FORM, csv_text([*items[0], *blank], rows))
     write_atomically(out / KEY, _json_lines(key))
     about = {"seed": seed, "items": len(items), "dimensions": questions}
     write_atomically(out / STUDY, json.dumps(about, indent=2, ensure_ascii=False) + "\n")
@@ -224,13 +227,6 @@ def _calls(transcript: Transcript) -> Iterator[str]:
         if shown and call.result not in shown[0]:
             text += f"\nThe agent was shown instead: {shown[0]}"
         yield text
-
-
-def _form(items: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> str:
-    """A spreadsheet to fill in: an empty column for the rater, each dimension and a note."""
-    blank = [""] * (len(keys) + 2)
-    rows = ([*map(_cell, item.values()), *blank] for item in items)
-    return csv_text([*items[0], "rater", *keys, "note"], rows)
 
 
 def _cell(value: Any) -> Any:
