@@ -16,11 +16,7 @@ from tripwright.domains.deeptravel.requests.make import RequestScope, make_reque
 from tripwright.domains.deeptravel.rewards import SUCCESS, SUM
 from tripwright.domains.deeptravel.task import NO_CALL, Errand, figures, unjudged
 from tripwright.domains.deeptravel.tools.answers import ProviderAnswer
-from tripwright.domains.deeptravel.verifiers.findings import (
-    NoVerdict,
-    TrajectoryFinding,
-    TurnFinding,
-)
+from tripwright.domains.deeptravel.verifiers.findings import NoVerdict, TrajectoryFinding
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.episode import Episode, Session, close_session, open_session
@@ -164,35 +160,27 @@ def test_an_answer_without_any_call_rests_on_nothing(provider, requests):
 class Broken(RuleVerifier):
     name = "broken"
 
+    def __init__(self, fault: Exception):
+        self.fault = fault
+
     def trajectory(self, request: TravelRequest, transcript: Transcript) -> TrajectoryFinding:
-        raise NoVerdict("the judge is down")
-
-    def turn(self, request: TravelRequest, transcript: Transcript, call: int) -> TurnFinding:
-        raise NoVerdict("the judge is down")
+        raise self.fault
 
 
-def test_a_verifier_that_fails_leaves_the_episode_unscored(provider, requests):
-    episode = close_session(played(Errand("e", requests[0], provider, "nano", verifier=Broken())))
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (NoVerdict("the judge is down"), "the judge is down"),
+        (ValueError("no float: 'a'"), "verifier broken failed: ValueError: no float: 'a'"),
+    ],
+)
+def test_a_verifier_that_fails_leaves_the_episode_unscored(fault, said, provider, requests):
+    errand = Errand("e", requests[0], provider, "nano", verifier=Broken(fault))
+    episode = close_session(played(errand))
     assert episode.verdict is None and not episode.scored
     assert episode.transcript.stop_reason is StopReason.UNSCORED
-    assert episode.transcript.fault == "the judge is down"
+    assert episode.transcript.fault == said
     assert json.loads(json.dumps(episode.record()))["verdict"] is None
-
-
-class Surprised(RuleVerifier):
-    name = "surprised"
-
-    def trajectory(self, request: TravelRequest, transcript: Transcript) -> TrajectoryFinding:
-        raise ValueError("could not convert string to float: 'a'")
-
-
-def test_a_verifier_with_a_fault_of_its_own_does_not_end_the_run(provider, requests):
-    episode = close_session(
-        played(Errand("e", requests[0], provider, "nano", verifier=Surprised()))
-    )
-    assert episode.verdict is None
-    found = episode.transcript.fault
-    assert found == "verifier surprised failed: ValueError: could not convert string to float: 'a'"
 
 
 class Down:

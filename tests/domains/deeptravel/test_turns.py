@@ -168,22 +168,7 @@ def test_json_stays_json_and_bounded():
 TAGS = ("think", "tool_call_thinking", "tool_call", "answer")
 PIECES = st.sampled_from(
     [f"{slash}{tag}>" for tag in TAGS for slash in ("<", "</")]
-    + [
-        "web_search(",
-        "query=",
-        '"Wuhan"',
-        "'",
-        '"',
-        "\\",
-        ",",
-        ")",
-        "1",
-        "None",
-        "{",
-        "}",
-        " ",
-        CALL,
-    ]
+    + [*("web_search(", "query=", '"Wuhan"', "1", "None", CALL), *"'\"\\,){} "]
 )
 
 
