@@ -9,8 +9,7 @@ from typing import Annotated, Any, Literal
 from annotated_types import Ge
 
 from tripwright.errors import UserError
-from tripwright.training.batches import by_target
-from tripwright.training.logprobs import action_logprobs
+from tripwright.training.batches import action_logprobs, by_target
 from tripwright.training.rl_loop import RlLoop
 from tripwright.training.rollouts import Rollout, RolloutSettings
 

@@ -11,10 +11,9 @@ from tripwright.bridges.verl.step import updates_of
 from tripwright.episode import Episode
 from tripwright.inference.decoder import Decoder
 from tripwright.rewards.reward import RewardBreakdown
-from tripwright.training.batches import collate
+from tripwright.training.batches import action_logprobs, collate
 from tripwright.training.data_source import RL, trips_of
 from tripwright.training.grpo import Grpo, GrpoSettings, compared
-from tripwright.training.logprobs import action_logprobs
 from tripwright.training.losses import clipped_loss
 from tripwright.training.recipe import load_recipe
 from tripwright.training.recipe_list import recipe_named

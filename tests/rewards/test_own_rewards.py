@@ -63,7 +63,7 @@ def test_a_repeated_call_is_charged_whatever_the_dialect_does_with_it(my_rewards
 
 def test_replay_keeps_what_failed_and_not_what_was_long(my_rewards, lab):
     pytest.importorskip("torch")
-    from tripwright.training.replay import ReplayBuffer, ReplaySettings
+    from tripwright.training.grpo import ReplayBuffer, ReplaySettings
     from tripwright.training.rollouts import RolloutGroup
 
     long = Transcript([Segment("assistant", "", [1] * 900, [1] * 900)])

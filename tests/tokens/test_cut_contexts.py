@@ -23,9 +23,8 @@ torch = pytest.importorskip("torch")
 from tests.logits import token_logits
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.local import LocalPolicy, Sampling
-from tripwright.training.batches import collate
+from tripwright.training.batches import collate, corrected, rows_of
 from tripwright.training.grpo import GrpoSettings
-from tripwright.training.logprobs import corrected, rows_of
 from tripwright.training.losses import Importance, token_weights
 from tripwright.training.rollouts import Rollout
 

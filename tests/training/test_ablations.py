@@ -14,8 +14,8 @@ torch = pytest.importorskip("torch")
 from tripwright.domains import dialect_named, domain_named
 from tripwright.episode import Episode, close_session
 from tripwright.training.data_source import COLD_START, RL, trips_of
+from tripwright.training.grpo import ReplayBuffer, ReplaySettings
 from tripwright.training.recipe import load_recipe
-from tripwright.training.replay import ReplayBuffer, ReplaySettings
 from tripwright.training.rollouts import RolloutGroup
 from tripwright.training.trips import Trips, expert_session
 

@@ -17,10 +17,9 @@ torch = pytest.importorskip("torch")
 
 
 from tripwright.inference.local import Sampling
-from tripwright.training.grpo import Filter, Grpo, GrpoSettings, Kl
+from tripwright.training.grpo import Filter, Grpo, GrpoSettings, Kl, ReplaySettings
 from tripwright.training.losses import Importance
 from tripwright.training.optim import OptimizerSettings
-from tripwright.training.replay import ReplaySettings
 from tripwright.training.rollout_worker import EnginePolicy, RolloutWorker
 from tripwright.training.rollouts import Rollout
 

@@ -22,9 +22,8 @@ torch = pytest.importorskip("torch")
 
 from tripwright.inference.local import load_model
 from tripwright.training import run_folder, stages
-from tripwright.training.grpo import Kl
+from tripwright.training.grpo import Kl, ReplaySettings
 from tripwright.training.recipe import CheckpointSettings, Reinforcement
-from tripwright.training.replay import ReplaySettings
 from tripwright.training.run_folder import RunFolder
 
 ADAPTIVE = Curriculum("adaptive", (("stage1", 2), ("stage2", 2), ("stage3", 2)))

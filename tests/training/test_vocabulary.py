@@ -14,9 +14,8 @@ from torch.utils._pytree import tree_leaves
 
 from tripwright.inference.decoder import Decoder
 from tripwright.training import batches
-from tripwright.training.batches import collate, token_logprobs
+from tripwright.training.batches import action_logprobs, collate, scores_from, token_logprobs
 from tripwright.training.grpo import GrpoSettings, Kl, policy_loss
-from tripwright.training.logprobs import action_logprobs, scores_from
 from tripwright.training.ppo import Ppo, PpoSettings
 
 pytestmark = pytest.mark.usefixtures("one_thread")

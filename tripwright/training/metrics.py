@@ -36,7 +36,7 @@ from tripwright.episode import Episode
 from tripwright.inference.models import precision_named
 from tripwright.rewards.reward import RewardBreakdown
 from tripwright.rewards.spec import PASS, dense, success, terms
-from tripwright.training.logprobs import rows_of
+from tripwright.training.batches import rows_of
 from tripwright.training.rollouts import Rollout, RolloutGroup
 from tripwright.transcript import OVERLONG, StopReason
 

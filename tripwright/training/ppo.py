@@ -22,8 +22,7 @@ from annotated_types import Ge, Gt, Le
 from torch import Tensor, nn
 
 from tripwright.inference.models import autocast
-from tripwright.training.batches import Batch, collate
-from tripwright.training.logprobs import rows_of, scores_from
+from tripwright.training.batches import Batch, collate, rows_of, scores_from
 from tripwright.training.losses import (
     Clip,
     clipped_loss,

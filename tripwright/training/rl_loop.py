@@ -19,8 +19,7 @@ from tripwright.rewards.curriculum import CurriculumState
 from tripwright.rewards.spec import resolve_reward
 from tripwright.tools.faults import Faults
 from tripwright.tools.toolbox import Tools
-from tripwright.training.batches import Batch, collate
-from tripwright.training.logprobs import RolloutRow, rows_of
+from tripwright.training.batches import Batch, RolloutRow, collate, rows_of
 from tripwright.training.loop import SavedLoop, StageClock
 from tripwright.training.metrics import Meter, describe
 from tripwright.training.optim import Optimizers

@@ -43,7 +43,7 @@ from tripwright.policies.base import play_out
 from tripwright.rewards.reward import Reward
 from tripwright.tools.faults import Faults
 from tripwright.tools.toolbox import Tools
-from tripwright.training.logprobs import sampler_gap
+from tripwright.training.batches import sampler_gap
 from tripwright.training.rollouts import RolloutGroup, RolloutSettings
 from tripwright.training.served import TokenRequest, token_server
 

@@ -32,9 +32,9 @@ from tripwright.episode import Session, open_session
 from tripwright.rewards.reward import Reward
 from tripwright.rewards.spec import resolve_reward
 from tripwright.tools.toolbox import Tools
+from tripwright.training.batches import rows_of
 from tripwright.training.data_source import RL, trips_of
 from tripwright.training.grpo import GrpoSettings, has_gradient
-from tripwright.training.logprobs import rows_of
 from tripwright.training.losses import token_weights
 from tripwright.training.recipe import Recipe, recipe_of_run
 from tripwright.training.rl_loop import minibatches_of

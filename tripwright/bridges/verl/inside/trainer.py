@@ -40,11 +40,10 @@ from tripwright.bridges.verl.step import Update, conditions_of, uid_of, updates_
 from tripwright.episode import Episode, Task
 from tripwright.rewards.curriculum import CurriculumState
 from tripwright.rewards.reward import Reward
-from tripwright.training.grpo import Grpo
+from tripwright.training.grpo import Grpo, ReplayBuffer
 from tripwright.training.loop import StageClock
 from tripwright.training.losses import Clip, clipped_loss
 from tripwright.training.metrics import Meter
-from tripwright.training.replay import ReplayBuffer
 from tripwright.training.rollouts import Rollout, RolloutGroup
 from tripwright.training.served import RolloutServer
 
