@@ -93,7 +93,7 @@ def test_arrays_are_tuples_whole_numbers_are_fractions_and_none_is_none(tmp_path
             '[grpo.curriculum]\nstages = [["stage4", 3]]',
             r"unknown reward 'stage4'\. Accepted: dense",
         ),
-        ("[grpo.curriculum]\nstages = []", r"stages: found none"),
+        ("[grpo.curriculum]\nstages = []", r"'stages': .*at least 1 item"),
         ('[sft.optimizer]\nname = "sgd"', r"setting 'name': .*'muon' or 'adamw' \(found 'sgd'\)"),
         ("[grpo]\n[ppo]", r"one table of reinforcement learning a recipe: found \[grpo\]\[ppo\]"),
         ("[grpo.filter]\nrefill = true", r"grpo: filter.refill .* give filter\.min_std"),

@@ -425,10 +425,7 @@ def test_another_torch_or_other_threads_are_told_and_gone_on_with(run, capsys):
     rewritten(run, torch="2.0", threads=64)
     run.drive("sft", Counting())
     said = capsys.readouterr().err
-    assert (
-        f"not bit for bit as it would have been without a stop: torch: 2.0 -> {torch.__version__};"
-        " threads: 64 -> 1" in said
-    )
+    assert f"not bit for bit: torch: 2.0 -> {torch.__version__}; threads: 64 -> 1" in said
     assert len(metrics(run)) == 10
 
 

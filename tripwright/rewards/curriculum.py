@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from statistics import fmean, variance
 from typing import Annotated, Any, Literal
 
-from annotated_types import Ge, Le
+from annotated_types import Ge, Le, MinLen
 
 from tripwright.rewards.reward import Reward
 from tripwright.rewards.spec import RewardSpec
@@ -34,7 +34,9 @@ class Curriculum:
     may have, 0 for no limit."""
 
     kind: Literal["steps", "epochs", "adaptive"] = "steps"
-    stages: tuple[tuple[RewardSpec, Annotated[float, Ge(0)]], ...] = (("dense", 1),)
+    stages: Annotated[tuple[tuple[RewardSpec, Annotated[float, Ge(0)]], ...], MinLen(1)] = (
+        ("dense", 1),
+    )
     window: Annotated[int, Ge(2)] = 20  # steps; of the adaptive kind, like the rest
     noise: Annotated[float, Ge(0)] = 1.0
     least_signal: Annotated[float, Ge(0), Le(1)] = 0.2

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -31,8 +31,6 @@ from tripwright.inference.models import autocast
 from tripwright.training.losses import Importance, importance_weights, token_entropy
 from tripwright.training.rollouts import Rollout, RolloutGroup, RolloutSettings
 from tripwright.transcript import TokenSequence
-
-T = TypeVar("T")
 
 MOST_KEPT = 1 << 27  # numbers of the logits of one forward pass: half a GB in fp32
 CHUNK = 1 << 25  # numbers that are worked on at once beyond it
@@ -254,20 +252,18 @@ class RolloutRow:
     def __len__(self) -> int:
         return len(self.sequence.places)
 
-    def of(self, whole_T: Sequence[T]) -> list[T]:
-        """Of numbers per token of the transcript, those of this row."""
-        return [whole_T[place] for place in self.sequence.places]
-
-    def spread(self, whole_T: Sequence[float] | None, alike: float) -> list[float]:
-        """The same, or one number for all where there are none."""
-        return self.of(whole_T) if whole_T is not None else [alike] * len(self)
+    def spread(self, whole_T: Sequence[float] | None, alike: float = 0.0) -> list[float]:
+        """Of numbers per token of the transcript, those of this row; one number for all where there
+        are none."""
+        places = self.sequence.places
+        return [alike if whole_T is None else whole_T[place] for place in places]
 
     @property
     def columns(self) -> tuple[Sequence[int], Sequence[int], Sequence[float]]:
         """(token ids, loss mask, log-probabilities) for `batches.collate`."""
         t, old_T = self.rollout.episode.transcript, self.rollout.old_T
         old = t.logprobs if old_T is None else old_T
-        return self.sequence.token_ids, self.sequence.loss_mask, self.of(old)
+        return self.sequence.token_ids, self.sequence.loss_mask, self.spread(old)
 
 
 def rows_of(rollout: Rollout) -> list[RolloutRow]:

@@ -116,11 +116,8 @@ class Loggers:
                 logger.log(stage, step, figures)
             except Exception as error:
                 # a full disk or a dead network costs the charts, not the run
-                print(
-                    f"logger '{name}' failed at {stage} step {step} and is left out:"
-                    f" {_one_line(error)}",
-                    file=sys.stderr,
-                )
+                where = f"failed at {stage} step {step} and is left out"
+                print(f"logger '{name}' {where}: {_one_line(error)}", file=sys.stderr)
                 del self._open[name]
 
     def close(self) -> None:

@@ -21,6 +21,7 @@ import json
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -430,13 +431,11 @@ def _merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
 def _with_rules(recipe: Recipe) -> Recipe:
     """Training and examinations are held to the domain's strictest rules where the recipe does not
     say."""
-    strictest = next(iter(recipe.domain.judge.rules), None)
-    if recipe.evaluation.rules is None:
-        recipe = replace(recipe, evaluation=replace(recipe.evaluation, rules=strictest))
-    if recipe.rl is not None and recipe.rl.settings.rules is None:
-        settings = replace(recipe.rl.settings, rules=strictest)
-        recipe = replace(recipe, rl=recipe.rl._replace(settings=settings))
-    return recipe
+    strictest, rl = next(iter(recipe.domain.judge.rules), None), recipe.rl
+    evaluation = replace(recipe.evaluation, rules=recipe.evaluation.rules or strictest)
+    if rl is not None:
+        rl = rl._replace(settings=replace(rl.settings, rules=rl.settings.rules or strictest))
+    return replace(recipe, evaluation=evaluation, rl=rl)
 
 
 # ---- checks
@@ -444,17 +443,10 @@ def _with_rules(recipe: Recipe) -> Recipe:
 
 def check(recipe: Recipe) -> None:
     """Raises UserError for the first thing that cannot work."""
-    for problem in _problems(recipe):
+    of_rl = _rl_problems(recipe, *recipe.rl) if recipe.rl is not None else ()
+    tables = _dialect_problems, _data_problems, _held_out_problems, _stage_problems
+    for problem in chain(*(table(recipe) for table in tables), of_rl):
         raise UserError(problem)
-
-
-def _problems(recipe: Recipe) -> Iterator[str]:
-    yield from _dialect_problems(recipe)
-    yield from _data_problems(recipe)
-    yield from _held_out_problems(recipe)
-    yield from _stage_problems(recipe)
-    if recipe.rl is not None:
-        yield from _rl_problems(recipe, *recipe.rl)
 
 
 def _unknown(name: str, value: str, accepted: Iterable[str]) -> Iterator[str]:
@@ -566,8 +558,6 @@ def _rl_problems(recipe: Recipe, table: str, settings: RolloutSettings) -> Itera
     for name in settings.own:
         if not OWN_NAME.fullmatch(name):
             yield f"{table}: '{name}' is no name of your own code. Expected module:function."
-    if not curriculum.stages:
-        yield f"{table}.curriculum.stages: found none. Expected rewards with steps or epochs each."
     for spec in curriculum.rewards:
         try:
             check_reward_spec(spec, domain.rewards, domain.judge.facts)

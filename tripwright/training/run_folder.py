@@ -97,11 +97,7 @@ class Stopping:
         if self._at_once:
             self.leave_if_asked()
         # not print: the signal may have come in the middle of one
-        os.write(
-            2,
-            b"\nfinishing this step, then writing a checkpoint; the same signal again stops at"
-            b" once\n",
-        )
+        os.write(2, b"\nfinishing this step first; the same signal again stops at once\n")
 
     def leave_if_asked(self) -> None:
         """Exit codes as a shell has them: 130 after Ctrl-C (the command line's own words), 143
@@ -378,10 +374,7 @@ class RunFolder:
                 f" {differing}. Restore them, or remove '{self.folder / 'checkpoints'}'."
             )
         if differing := changes(SHOULD_AGREE):
-            print(
-                f"going on, but not bit for bit as it would have been without a stop: {differing}",
-                file=sys.stderr,
-            )
+            print(f"going on, but not bit for bit: {differing}", file=sys.stderr)
 
 
 class Status:

@@ -60,15 +60,6 @@ def check_starting_model(recipe: Recipe, config: Any, tokenizer: Any) -> None:
     check_prompt(dialect, ExactTokens(chat, f"of {name or 'the new tokenizer'}"))
 
 
-def check_start(recipe: Recipe) -> None:
-    """`check_starting_model` and what files and memory must be, before anything is written or a
-    weight read. (Of a model on a hub, the files are looked at when they are here.)"""
-    name = recipe.model.pretrained
-    if name is not None and Path(name).is_dir():
-        check_starting_model(recipe, *inspect_model(name))
-    check_memory(recipe)
-
-
 def make(run: RunFolder) -> None:
     """The starting model: loaded, or new with a tokenizer made from expert transcripts."""
     recipe, settings = run.recipe, run.recipe.model
@@ -256,7 +247,9 @@ def train(
     check_needs(read)
     folder = Path(out) if out is not None else Path("runs") / path.stem
     if engine != "verl" and not RunFolder.trained(folder):  # whose memory is other machines'
-        check_start(read)
+        if (model := read.model.pretrained) is not None and Path(model).is_dir():
+            check_starting_model(read, *inspect_model(model))  # of a hub: when it is here
+        check_memory(read)
     run = RunFolder(folder, read)
     with run.alone():
         if others is not None:
