@@ -86,7 +86,7 @@ def test_other_conditions_are_refused(recipe, trained, tmp_path, monkeypatch, ca
     monkeypatch.setattr("tripwright.training.recipe.load_recipe", lambda path, changes=(): official)
     with pytest.raises(
         UserError,
-        match="under other conditions: rules: strict -> official. Put .evaluation. back, or remove",
+        match="under other conditions: rules: strict -> official. Put the recipe back, or remove",
     ):
         examine.examine(Path("tiny.toml"), trained)
 

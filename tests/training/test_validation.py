@@ -211,7 +211,7 @@ def test_any_kept_checkpoint_is_examined_by_its_step(recipe, run, capsys):
 def test_other_requests_are_not_drawn_into_one_curve(recipe, run):
     run.model(stage(recipe)).rename(run.folder / "aside")
     settings = replace(recipe.validation, queries=5)
-    with pytest.raises(UserError, match="validated under other conditions: queries: 3 -> 5. Put"):
+    with pytest.raises(UserError, match="made under other conditions: queries: 3 -> 5. Put"):
         trained(run.folder, replace(recipe, validation=settings))
 
 

@@ -419,25 +419,25 @@ def device_peaks(recipe: Recipe, model: ModelSize) -> list[DevicePeak]:
     its share of what is DIVIDED, all of the sampler's weights, the activations and logits of
     `micro_batch_size` rows, and one layer's gathered weights at a time."""
 
-    def stages(on: bool) -> list[StageMemory]:
-        settings = replace(recipe.model, checkpoint_activations=on)
-        return memory(replace(recipe, model=settings), model, "cuda")
-
-    def share(stage: StageMemory, devices: int) -> StageMemory:
-        def divided(parts: dict[str, float]) -> dict[str, float]:
-            return {n: size / devices if n in DIVIDED else size for n, size in parts.items()}
-
-        # gathered weights go when their layer is done
-        learning = {**stage.learning, NARROWED: one_layer[stage.stage]}
-        held, playing = divided(stage.held), divided(stage.playing)
-        return StageMemory(stage.stage, held, divided(learning), playing)
-
-    kept, freed = stages(False), stages(True)
+    settings = [replace(recipe.model, checkpoint_activations=on) for on in (False, True)]
+    kept, freed = (memory(replace(recipe, model=each), model, "cuda") for each in settings)
+    # gathered weights go when their layer is done
     one_layer = {stage.stage: stage.learning[NARROWED] for stage in freed}
+
+    def share(stage: StageMemory, devices: int) -> float:
+        if devices == 1:
+            return stage.peak
+        learning = {**stage.learning, NARROWED: one_layer[stage.stage]}
+        held, learned, played = (
+            sum(size / devices if name in DIVIDED else size for name, size in parts.items())
+            for parts in (stage.held, learning, stage.playing)
+        )
+        return held + max(learned, played)
+
     return [
-        DevicePeak(n, on, peak(each if n == 1 else [share(stage, n) for stage in each]))
+        DevicePeak(n, on, max(share(stage, n) for stage in stages) / GB)
         for n in NUMBERS_OF_DEVICES
-        for on, each in ((False, kept), (True, freed))
+        for on, stages in ((False, kept), (True, freed))
     ]
 
 

@@ -100,17 +100,19 @@ class HeldOut:
         judge, rules = self.recipe.domain.judge, self.recipe.evaluation.rules
         return judge.rules_named(rules) if judge.rules else judge.name_with(self.recipe.judging)
 
-    def settle(self, folder: Path, refusal: str, advice: str, **more: Any) -> None:
+    def settle(self, folder: Path, **more: Any) -> None:
         """Writes down in `folder` the requests and what two evaluations must have in common to be
-        compared (with `more`). Raises UserError ("`refusal`: what differs. `advice`") where
-        something else stands there."""
+        compared (with `more`). Raises UserError where something else stands there."""
         how = self.recipe.evaluation
         context = {} if how.context_tokens is None else {"context_tokens": how.context_tokens}
         decoding = dataclasses.asdict(how.decoding)
         settings = {"rules": self.rules, "decoding": decoding, **self.origin, **context, **more}
         now, path = json.loads(json.dumps(settings)), folder / CONDITIONS
         if path.is_file() and (differing := describe_changes(json_object(path) or {}, now)):
-            raise UserError(f"{refusal}: {differing}. {advice}")
+            raise UserError(
+                f"'{folder}' was made under other conditions: {differing}. Put the recipe back, or"
+                f" remove '{folder}' (with {DIFFICULTY}, if there is one)."
+            )
         folder.mkdir(parents=True, exist_ok=True)
         write_atomically(path, json.dumps(now, indent=2))
         lines = (
@@ -276,11 +278,7 @@ class Validation:
         kept = {n: model for n, model in checkpoint_models(self.run.folder).items() if n <= step}
         for model in {*(self.run.folder / "model").glob(f"*{_STEP}*")} - {*kept.values()}:
             shutil.rmtree(model)
-        self.requests.settle(
-            self.run.folder / "eval" / "validation",
-            f"'{self.run.folder}' was validated under other conditions",
-            "Put [validation] and [evaluation] back, or remove its folders eval/validation*.",
-        )
+        self.requests.settle(self.run.folder / "eval" / "validation")
 
     def due(self, last: bool) -> bool:
         """Whether the model is to be evaluated as it is now, and was not. `last`: training has come
@@ -360,13 +358,7 @@ def examine(recipe: Recipe, folder: Path, step: str | None = None) -> dict[str, 
     with run.alone():
         exam = requests_of_exam(recipe, settings.queries)
         generated = {"difficulty_queries": settings.difficulty_queries} if not settings.file else {}
-        exam.settle(
-            folder / "eval",
-            f"'{folder}' was examined under other conditions",
-            f"Put [evaluation] back, or remove '{folder / 'eval'}' and '{folder / DIFFICULTY}' to"
-            " examine anew.",
-            **generated,
-        )
+        exam.settle(folder / "eval", **generated)
         measure_difficulty(run)
         names = [name for model in stages for name in evaluate_stage(run, exam, model)]
         if step is None:

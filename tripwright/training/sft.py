@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Protocol
 
 from annotated_types import Ge, Gt, Le, Lt, MinLen
-from torch import Tensor
 
 from tripwright.errors import UserError
 from tripwright.inference.decoder import Decoder
@@ -239,13 +238,18 @@ class CopyPretraining(SavedLoop):
         return 1.0 if self.level == len(self.settings.lengths) else self.clock.progress(self.step)
 
     def take_step(self) -> dict[str, Any]:
-        length = self.settings.lengths[self.level]
-        loss, tokens = self._loss(length)
+        length, rng = self.settings.lengths[self.level], random.Random(f"{self.seed}-{self.step}")
+        count = max(1, self.settings.tokens_per_step // (2 * length))
+        strings = [string(rng, self.model.config.vocab_size, length) for _ in range(count)]
+        batch = collate([(ids, mask, [0.0] * len(ids)) for ids, mask in strings])
+        batch = batch.to(self.decoder.device)
+        # of the repetition
+        loss = -token_logprobs(self.decoder, batch, self.settings.dtype, batch.mask > 0).mean()
         loss.backward()
         self.step += 1
         left = 1 - self.step / self.settings.max_steps
         norm = self.optimizers.step(min(1.0, self.step / 20, max(0.05, 2 * left)))
-        self.tokens += tokens
+        self.tokens += sum(len(ids) for ids, _ in strings)
         now = float(loss.detach())
         self.smoothed = now if self.smoothed == UNKNOWN else 0.8 * self.smoothed + 0.2 * now
         if self.smoothed < self.settings.learned_at:
@@ -257,18 +261,6 @@ class CopyPretraining(SavedLoop):
             "tokens": self.tokens,
             "tokens_per_second": self.tokens / (60 * self.clock.minutes),
         }
-
-    def _loss(self, length: int) -> tuple[Tensor, int]:
-        """Of the repetition; and how many tokens were read."""
-        rng = random.Random(f"{self.seed}-{self.step}")
-        strings = [
-            string(rng, self.model.config.vocab_size, length)
-            for _ in range(max(1, self.settings.tokens_per_step // (2 * length)))
-        ]
-        batch = collate([(ids, mask, [0.0] * len(ids)) for ids, mask in strings])
-        batch = batch.to(self.optimizers.parameters[0].device)
-        nll = -token_logprobs(self.decoder, batch, self.settings.dtype, batch.mask.bool())
-        return nll.mean(), sum(len(ids) for ids, _ in strings)
 
 
 def string(rng: random.Random, vocabulary: int, length: int) -> tuple[list[int], list[int]]:
