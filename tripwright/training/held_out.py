@@ -196,11 +196,8 @@ def held_out(recipe: Recipe, file: str | None, count: int, first_world: int) -> 
         domain, (data.scale,), first_world, recipe.evaluation.per_world, recipe.mix
     )
     generated = [task("", *trips.at(number)) for number in range(count)]
-    queries = {
-        "count": count,
-        "first_world": generated[0].where,
-        "last_world": generated[-1].where,
-    }
+    first, last = generated[0].where, generated[-1].where
+    queries = {"count": count, "first_world": first, "last_world": last}
     origin = {
         "queries": count,
         "per_world": recipe.evaluation.per_world,
@@ -250,22 +247,21 @@ def model_identity(run: RunFolder, stage: str) -> dict[str, Any]:
     return {"kind": "local", "stage": stage, "fingerprint": fingerprint}
 
 
+@dataclass
 class Validation:
     """The evaluations of one stage, for `RunFolder.drive`. `start`: the stage whose model the loop
     began with, which is that of step 0."""
 
-    def __init__(
-        self,
-        run: RunFolder,
-        settings: ValidationSettings,
-        stage: str,
-        loop: RlLoop[Any] | FineTuning,
-        tokenizer: Any,
-        start: str,
-    ):
-        self.run, self.settings, self.stage, self.start = run, settings, stage, start
-        self.loop, self.tokenizer = loop, tokenizer
-        self.requests = held_out(run.recipe, settings.file, settings.queries, VALIDATION_WORLDS)
+    run: RunFolder
+    settings: ValidationSettings
+    stage: str
+    loop: RlLoop[Any] | FineTuning
+    tokenizer: Any
+    start: str
+
+    def __post_init__(self) -> None:
+        file, count = self.settings.file, self.settings.queries
+        self.requests = held_out(self.run.recipe, file, count, VALIDATION_WORLDS)
 
     def begin(self) -> None:
         """The stage goes on after the loop's step: evaluations of later ones led nowhere. Raises

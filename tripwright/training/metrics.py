@@ -47,21 +47,16 @@ MISTAKES = (StopReason.FORMAT_ERROR, StopReason.REPEATED_CALL)
 def describe(groups: Sequence[RolloutGroup]) -> dict[str, Any]:
     """Of every group that was played, dropped ones included: rewards and their parts, lengths,
     calls, why episodes stopped."""
-    episodes = [
-        e
-        for group in groups
-        for e, r in zip(group.episodes, group.rewards, strict=True)
-        if r is not None
-    ]
-    rewards = [r for group in groups for r in group.rewards if r is not None]
-    episode_count = sum(len(group.episodes) for group in groups)
+    played = [episode for group in groups for episode in group.episodes]
+    members = [member for group in groups for member in group.scored_members]
     counts = {
-        "episodes": episode_count,
-        "unscored": episode_count - len(rewards),
-        **_verifier([episode for group in groups for episode in group.episodes]),
+        "episodes": len(played),
+        "unscored": len(played) - len(members),
+        **_verifier(played),
     }
-    if not rewards:
+    if not members:
         return counts
+    episodes, rewards = [episode for episode, _ in members], [reward for _, reward in members]
     n = len(rewards)
     mean = sum(r.total for r in rewards) / n
     transcripts = [e.transcript for e in episodes]

@@ -67,7 +67,14 @@ class EnginePolicy(LocalPolicy):
 
 
 class ServedPolicy:
-    """The same on a server. Its weights go through a folder that is this run's alone."""
+    """The same on a server. Its weights go through a folder that is this run's alone.
+
+    Of the last play, `figures` counts `requests`, `retries`, tokens sampled (`decoded_tokens`),
+    read of prompts and tool answers (`prefilled_tokens`), and found in the server's cache
+    (`copied_tokens`). `last_play` has `server`: seconds and memory of its stages, in their order;
+    `sampler_gap` and `sampler_gap_max`: how far its log-probabilities were from the trainer's, in
+    nats.
+    """
 
     def __init__(self, model: Any, chat: ChatFormat, settings: RolloutSettings, seed: int):
         assert settings.server is not None
@@ -80,26 +87,12 @@ class ServedPolicy:
         self.sent = 0
         self.stale = True
         self.asleep: bool | None = None  # not known before the first play
-        self._counts, self._stages = Counter[str](), dict[str, float]()
-        self._gap = dict[str, float]()
-        self._lost: list[str] = []
+        self.figures, self.last_play = Counter[str](), dict[str, Any]()
+        self._lost = list[str]()
 
     @property
     def version(self) -> str:
         return f"weights-{self.run}-{self.sent}"
-
-    @property
-    def figures(self) -> dict[str, float]:
-        """Of the last play: `requests`, `retries`, tokens sampled (`decoded_tokens`), read of
-        prompts and tool answers (`prefilled_tokens`), and found in the server's cache
-        (`copied_tokens`)."""
-        return dict(self._counts)
-
-    @property
-    def last_play(self) -> dict[str, Any]:
-        """`server`: seconds and memory of its stages, in their order; `sampler_gap` and
-        `sampler_gap_max`: how far its log-probabilities were from the trainer's, in nats."""
-        return {"server": dict(self._stages), **self._gap}
 
     def begin_step(self) -> None:
         self.stale = True
@@ -111,9 +104,8 @@ class ServedPolicy:
     ) -> Iterator[Session]:
         """Every session of every group, as they end. Raises UserError where the server loses too
         many of them, or has other weights than it was sent."""
-        if branching is not None:
-            raise UserError("Forks need our own engine (row S7).")
-        self._counts, self._stages, self._gap, self._lost, count = Counter(), {}, {}, [], 0
+        assert branching is None  # recipes are checked for it
+        self.figures, self.last_play, self._lost, count = Counter(), {"server": {}}, [], 0
         self._refresh()
         breaker, at_once = Breaker(), self.settings.max_concurrent_rollouts
         sessions = list(itertools.chain.from_iterable(groups))
@@ -156,7 +148,7 @@ class ServedPolicy:
             tokens = outcome.value
             self._hold_to_version(tokens.version)
             ids, logprobs = ids + tokens.ids, logprobs + tokens.logprobs
-            self._counts.update(
+            self.figures.update(
                 requests=1,
                 retries=outcome.attempts - 1,
                 decoded_tokens=len(tokens.ids),
@@ -212,14 +204,14 @@ class ServedPolicy:
     def _stage(self, name: str, work: Callable[[], Any]) -> None:
         """Does it, and notes how long it took and what memory was taken then: what the server
         says, and what is free on the trainer's GPU."""
-        began = time.monotonic()
+        began, stages = time.monotonic(), self.last_play["server"]
         answer = work()
-        self._stages[f"{name}_seconds"] = round(time.monotonic() - began, 4)
+        stages[f"{name}_seconds"] = round(time.monotonic() - began, 4)
         if isinstance(answer, dict) and isinstance(answer.get("memory_mb"), int | float):
-            self._stages[f"{name}_memory_mb"] = answer["memory_mb"]
+            stages[f"{name}_memory_mb"] = answer["memory_mb"]
         if self.decoder.device.type == "cuda":
             free, _ = torch.cuda.mem_get_info(self.decoder.device)
-            self._stages[f"{name}_free_mb"] = free / 2**20
+            stages[f"{name}_free_mb"] = free / 2**20
 
     # ---- after a play
 
@@ -231,7 +223,7 @@ class ServedPolicy:
             self.asleep = True
         mean, largest, tokens = sampler_gap(self.decoder, groups, self.settings)
         if tokens:
-            self._gap = {"sampler_gap": mean, "sampler_gap_max": largest}
+            self.last_play |= {"sampler_gap": mean, "sampler_gap_max": largest}
         if not mean <= self.how.max_gap:
             raise UserError(
                 f"{self.how.kind} and the trainer differ by {mean:.3f} nats per token (of"
