@@ -325,9 +325,7 @@ def test_changed_data_is_refused_with_what_changed(tmp_path, recipe):
     file.write_text(before.replace('"days": 3', '"days": 5', 1))
     with pytest.raises(
         UserError,
-        match=(
-            r"was trained on other data: queries: [0-9a-f]{12} -> [0-9a-f]{12}\. Put the data back"
-        ),
+        match=(r"was trained on other data: queries: [0-9a-f]{12} -> [0-9a-f]{12}\. Put it back"),
     ):
         RunFolder(run.folder, given).drive("sft", Counting())
     file.write_text(before)

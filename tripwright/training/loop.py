@@ -9,39 +9,33 @@ that state goes on as if it had never stopped (row B6).
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any
 
 
-class Loop(Protocol):
+class Loop(ABC):
     """One stage. `step` counts the steps taken; `progress` runs from 0 to 1, and at 1 the stage is
-    over."""
+    over.
+
+    Its state is everything but the recipe that the next steps depend on: tensors, numbers and
+    texts, in lists and dicts (`torch.save`). Of a loop that trains `model`, its weights, the states
+    of the attributes named in `checkpointed`, and those named in `counted` as they are.
+    """
 
     step: int
-
-    @property
-    def progress(self) -> float: ...
-
-    def take_step(self) -> dict[str, Any]:
-        """Trains one step, in place; its metrics."""
-        ...
-
-    def state_dict(self) -> dict[str, Any]:
-        """Everything but the recipe that the next steps depend on: tensors, numbers and texts, in
-        lists and dicts (`torch.save`)."""
-        ...
-
-    def load_state_dict(self, state: dict[str, Any]) -> None: ...
-
-
-class SavedLoop:
-    """The state of a loop that trains `model`: its weights, the states of the attributes named in
-    `checkpointed`, and those named in `counted` as they are."""
-
     model: Any
     checkpointed: tuple[str, ...] = ("optimizers", "clock")
     counted: tuple[str, ...] = ("step", "tokens")
+
+    @property
+    @abstractmethod
+    def progress(self) -> float: ...
+
+    @abstractmethod
+    def take_step(self) -> dict[str, Any]:
+        """Trains one step, in place; its metrics."""
 
     def state_dict(self) -> dict[str, Any]:
         parts = {name: getattr(self, name).state_dict() for name in self.checkpointed}

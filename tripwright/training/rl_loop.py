@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
@@ -20,7 +19,7 @@ from tripwright.rewards.spec import resolve_reward
 from tripwright.tools.faults import Faults
 from tripwright.tools.toolbox import Tools
 from tripwright.training.batches import Batch, RolloutRow, collate, rows_of
-from tripwright.training.loop import SavedLoop, StageClock
+from tripwright.training.loop import Loop, StageClock
 from tripwright.training.metrics import Meter, describe
 from tripwright.training.optim import Optimizers
 from tripwright.training.rollout_worker import RolloutWorker, sampling_policy
@@ -30,11 +29,12 @@ from tripwright.training.trips import Trips
 S = TypeVar("S", bound=RolloutSettings)
 
 
-class RlLoop(SavedLoop, ABC, Generic[S]):
-    """A `loop.Loop` whose `take_step` an algorithm adds. Trains `model` in place on
-    `trips`. `faults` are of the rollouts' tools (row S9)."""
+class RlLoop(Loop, Generic[S]):
+    """A loop whose `take_step` an algorithm adds: it plays, rewards and learns from one step's groups,
+    between `begin_step` and `end_step`. Trains `model` in place on `trips`. `faults` are of the
+    rollouts' tools (row S9)."""
 
-    checkpointed = (*SavedLoop.checkpointed, "trips", "curriculum", "meter")
+    checkpointed = (*Loop.checkpointed, "trips", "curriculum", "meter")
     counted = ("step",)
 
     def __init__(
@@ -65,11 +65,6 @@ class RlLoop(SavedLoop, ABC, Generic[S]):
 
     def set_up(self) -> None:
         """Makes what an algorithm has beside, as its value head."""
-
-    @abstractmethod
-    def take_step(self) -> dict[str, Any]:
-        """Plays, rewards and learns from one step's groups, between `begin_step` and `end_step`;
-        the step's metrics."""
 
     @property
     def progress(self) -> float:

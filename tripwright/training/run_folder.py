@@ -208,39 +208,30 @@ class RunFolder:
     # ---- what the run is of
 
     def _settle_recipe(self) -> None:
-        path, record = self.folder / RECIPE, self._record
-        if path.is_file():
-            earlier = _read_json(path)
-            if differing := describe_changes(_bound(earlier), _bound(record)):
-                if self.trained(self.folder):
-                    newest = next(filter(self.done, reversed(STAGES)), None)
-                    longer = ""
-                    if newest is not None:
-                        longer = f" To train longer: model.pretrained = '{self.model(newest)}'."
-                    raise UserError(
-                        f"'{self.folder}' holds a run of another recipe: {differing}. Put the"
-                        f" recipe back, or choose another folder.{longer}"
-                    )
-                # made for the recipe that was there
-                shutil.rmtree(self.model("start"), ignore_errors=True)
-            if earlier == record:
-                return
-        write_atomically(path, json.dumps(record, indent=2))
+        newest, longer = next(filter(self.done, reversed(STAGES)), None), ""
+        if newest is not None:
+            longer = f" To train longer: model.pretrained = '{self.model(newest)}'."
+        self._settle(self.folder / RECIPE, self._record, "holds a run of another recipe", longer)
 
     def settle_data(self) -> None:
         """Before anything is trained: the data is what it was when the run began."""
-        path, here = self.folder / "data.json", data_identity(self.recipe)
-        if path.is_file() and self.trained(self.folder):
-            if differing := describe_changes(_read_json(path), here):
+        here = data_identity(self.recipe)
+        self._settle(self.folder / "data.json", here, "was trained on other data")
+
+    def _settle(self, path: Path, here: dict[str, Any], refusal: str, advice: str = "") -> None:
+        """Writes down what the run is of. Raises UserError where steps were taken under something
+        else."""
+        earlier = _read_json(path) if path.is_file() else here
+        if differing := describe_changes(_bound(earlier), _bound(here)):
+            if self.trained(self.folder):
                 raise UserError(
-                    f"'{self.folder}' was trained on other data: {differing}. Put the data back, or"
-                    " choose another folder to start anew."
+                    f"'{self.folder}' {refusal}: {differing}. Put it back, or choose another"
+                    f" folder.{advice}"
                 )
-            return
-        if path.is_file() and _read_json(path) != here:
-            # its tokenizer was made of the data that was there
+            # made for what was there
             shutil.rmtree(self.model("start"), ignore_errors=True)
-        write_atomically(path, json.dumps(here, indent=2))
+        if earlier != here or not path.is_file():
+            write_atomically(path, json.dumps(here, indent=2))
 
     def _facts(self, stage: str, device: str) -> dict[str, Any]:
         """What a checkpoint belongs to."""

@@ -25,7 +25,7 @@ from tripwright.errors import UserError
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.models import AUTO
 from tripwright.training.batches import collate, token_logprobs
-from tripwright.training.loop import SavedLoop, StageClock
+from tripwright.training.loop import Loop, StageClock
 from tripwright.training.optim import Optimizers, OptimizerSettings, warm_up_and_decay
 from tripwright.transcript import Transcript
 
@@ -89,11 +89,11 @@ class SampleSource(Protocol):
     def load_state_dict(self, state: dict[str, Any]) -> None: ...
 
 
-class FineTuning(SavedLoop):
-    """A `Loop`. A source of a file says by `count` how many samples an epoch has; without it there
+class FineTuning(Loop):
+    """A source of a file says by `count` how many samples an epoch has; without it there
     are no epochs."""
 
-    checkpointed = (*SavedLoop.checkpointed, "batches")
+    checkpointed = (*Loop.checkpointed, "batches")
 
     def __init__(self, model: Any, source: SampleSource, settings: SftSettings):
         self.model, self.settings = model.train(), settings  # an adapter's dropout
@@ -220,11 +220,11 @@ class CopyPretrainingSettings:
     optimizer: OptimizerSettings = OptimizerSettings()
 
 
-class CopyPretraining(SavedLoop):
-    """The warm-up as a `Loop`: trains in place, and ends when the last length is learned, or at
+class CopyPretraining(Loop):
+    """The warm-up: trains in place, and ends when the last length is learned, or at
     `max_steps`."""
 
-    counted = (*SavedLoop.counted, "seed", "level", "smoothed")
+    counted = (*Loop.counted, "seed", "level", "smoothed")
 
     def __init__(self, model: Any, settings: CopyPretrainingSettings, seed: int):
         self.model, self.settings, self.seed = model, settings, seed

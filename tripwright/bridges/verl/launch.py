@@ -38,6 +38,7 @@ from tripwright.errors import UserError
 from tripwright.files import keep_lines, whole_lines, write_atomically
 from tripwright.inference.local import inspect_model
 from tripwright.runs import logged_steps
+from tripwright.training.loop import Loop
 from tripwright.training.recipe import Recipe
 from tripwright.training.run_folder import RunFolder
 from tripwright.training.stages import check_starting_model, stage_before, take_stages
@@ -278,8 +279,8 @@ NO_VALIDATION = "[validation] is not done while verl trains: 'tripwright examine
 LAST_WORDS_SECONDS = 2  # what Ray's workers said last comes a moment after they ended
 
 
-class VerlLoop:
-    """verl's steps as a `training.loop.Loop`: a step is taken when its line is there."""
+class VerlLoop(Loop):
+    """verl's steps: a step is taken when its line is there."""
 
     def __init__(self, process: VerlProcess | None, run: Path, steps: int, step: int):
         self.process, self.path, self.steps, self.step = process, steps_file(run), steps, step
