@@ -36,19 +36,15 @@ def advantages_by_evidence(group: RolloutGroup, chat: ChatFormat) -> list[list[f
     credit = domain_named(group.task.domain).credit
     assert credit is not None  # recipes are checked for it
     by_constraint = [_passed(e) for e in group.episodes]
-    names = dict.fromkeys(
-        (DELIVERED, *(name for episode in group.episodes for name in _names(episode)))
-    )
+    asked = [part for e in group.episodes for part in e.asked.items()]
+    constraints = (name for part, names in asked if part != FORMAT for name in names)
+    names = dict.fromkeys([DELIVERED, *constraints])
     scaled = {name: _normalised([passed.get(name) for passed in by_constraint]) for name in names}
     own = ({name: x[i] for name, x in scaled.items() if x[i]} for i in range(len(group.episodes)))
     return [
         _spread(episode, mine, chat, credit) if episode.verdict is not None else None
         for episode, mine in zip(group.episodes, own, strict=True)
     ]
-
-
-def _names(episode: Episode) -> list[str]:
-    return [name for group, names in episode.asked.items() if group != FORMAT for name in names]
 
 
 def _passed(episode: Episode) -> dict[str, bool]:

@@ -27,12 +27,11 @@ same weights. It draws from none of training's random numbers, and its time is n
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -86,13 +85,16 @@ WITH_FAULTS = "with_faults"  # behind the name of one whose tools fail as the re
 class HeldOut:
     """Requests of a recipe's examination or validation, and how they are played. `queries` and
     `world` are what a run card says of the requests and of what answers them; `origin` what two
-    sets of requests must have in common to be the same."""
+    sets of requests must have in common to be the same. `emptied_tools` and `faults` are of the
+    tools that a model has there."""
 
     recipe: Recipe
     tasks: Sequence[Task]
     queries: dict[str, Any]
     world: dict[str, Any]
     origin: dict[str, Any]
+    emptied_tools: bool = False
+    faults: Faults | None = None
 
     @property
     def rules(self) -> str:
@@ -105,7 +107,7 @@ class HeldOut:
         compared (with `more`). Raises UserError where something else stands there."""
         how = self.recipe.evaluation
         context = {} if how.context_tokens is None else {"context_tokens": how.context_tokens}
-        decoding = dataclasses.asdict(how.decoding)
+        decoding = asdict(how.decoding)
         settings = {"rules": self.rules, "decoding": decoding, **self.origin, **context, **more}
         now, path = json.loads(json.dumps(settings)), folder / CONDITIONS
         if path.is_file() and (differing := describe_changes(json_object(path) or {}, now)):
@@ -127,13 +129,11 @@ class HeldOut:
         chat: ChatFormat,
         folder: Path,
         identity: dict[str, Any],
-        emptied_tools: bool = False,
-        faults: Faults | None = None,
     ) -> dict[str, Any]:
         """The score of a model. The dense reward is added to its metrics, last: a score without it
         is not finished."""
         policy = LocalPolicy(model, chat, self.recipe.sampling)
-        score = self.play(policy, folder, identity, chat, emptied_tools, faults)
+        score = self.play(policy, folder, identity, chat)
         score["metrics"][DENSE_REWARD] = mean(
             [sum(parts.values()) for parts in reward_terms(folder).values()], seed=0
         )
@@ -146,8 +146,6 @@ class HeldOut:
         folder: Path,
         identity: dict[str, Any],
         chat: ChatFormat | None = None,
-        emptied_tools: bool = False,
-        faults: Faults | None = None,
     ) -> dict[str, Any]:
         """The score of one policy, in `folder`; resumable. What has no `chat` is a script, which
         samples nothing."""
@@ -163,7 +161,7 @@ class HeldOut:
             self.rules,
             self.queries,
             self.world,
-            emptied_tools=emptied_tools,
+            emptied_tools=self.emptied_tools,
             judging=recipe.judging and recipe.judging.card(),
         )
         folder.mkdir(parents=True, exist_ok=True)
@@ -174,10 +172,10 @@ class HeldOut:
                 folder,
                 dialect,
                 chat,
-                emptied_tools,
+                self.emptied_tools,
                 card,
                 progress=chat is not None,
-                faults=faults,
+                faults=self.faults,
             )
 
 
@@ -202,7 +200,7 @@ def held_out(recipe: Recipe, file: str | None, count: int, first_world: int) -> 
         "queries": count,
         "per_world": recipe.evaluation.per_world,
         "scale": data.scale,
-        "mix": dataclasses.asdict(recipe.mix),
+        "mix": asdict(recipe.mix),
         "generator": generator_fingerprint(domain.name, data.scale),
     }
     tasks = [task.renamed(f"{task.where}-{n:04d}") for n, task in enumerate(generated)]
@@ -358,11 +356,11 @@ def examine(recipe: Recipe, folder: Path, step: str | None = None) -> dict[str, 
         measure_difficulty(run)
         names = [name for model in stages for name in evaluate_stage(run, exam, model)]
         if step is None:
-            evaluate(run, exam, stages[-1], BLIND, emptied_tools=True)
+            evaluate(run, replace(exam, emptied_tools=True), stages[-1], BLIND)
             names.append(BLIND)
         return {
             "rules": exam.rules,
-            "decoding": dataclasses.asdict(settings.decoding),
+            "decoding": asdict(settings.decoding),
             "final": rates(run, names),
             "comparisons": compare_stages(run) if len(stages) > 1 else {},
             "report": str(write_report(folder)),
@@ -424,18 +422,12 @@ def evaluate_stage(run: RunFolder, exam: HeldOut, stage: str) -> list[str]:
     evaluate(run, exam, stage, name)
     if run.recipe.faults is None:
         return [name]
-    evaluate(run, exam, stage, f"{name}_{WITH_FAULTS}", faults=run.recipe.faults)
+    failing = replace(exam, faults=run.recipe.faults)
+    evaluate(run, failing, stage, f"{name}_{WITH_FAULTS}")
     return [name, f"{name}_{WITH_FAULTS}"]
 
 
-def evaluate(
-    run: RunFolder,
-    exam: HeldOut,
-    stage: str,
-    name: str,
-    emptied_tools: bool = False,
-    faults: Faults | None = None,
-) -> dict[str, Any]:
+def evaluate(run: RunFolder, exam: HeldOut, stage: str, name: str) -> dict[str, Any]:
     """The score of one stage's model on the exam, in RUN/eval/<name>."""
     folder = run.folder / "eval" / name
     identity = model_identity(run, stage)
@@ -451,7 +443,7 @@ def evaluate(
     )
     # as in training: a model that is shown other tools is another one
     chat = ChatFormat(tokenizer, run.recipe.dialect.dialect().schemas())
-    return exam.play_model(model, chat, folder, identity, emptied_tools, faults)
+    return exam.play_model(model, chat, folder, identity)
 
 
 # ---- comparisons

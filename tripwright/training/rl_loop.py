@@ -30,9 +30,9 @@ S = TypeVar("S", bound=RolloutSettings)
 
 
 class RlLoop(Loop, Generic[S]):
-    """A loop whose `take_step` an algorithm adds: it plays, rewards and learns from one step's groups,
-    between `begin_step` and `end_step`. Trains `model` in place on `trips`. `faults` are of the
-    rollouts' tools (row S9)."""
+    """A loop whose `take_step` an algorithm adds: it plays, rewards and learns from one step's
+    groups, between `begin_step` and `end_step`. Trains `model` in place on `trips`. `faults` are
+    of the rollouts' tools (row S9)."""
 
     checkpointed = (*Loop.checkpointed, "trips", "curriculum", "meter")
     counted = ("step",)

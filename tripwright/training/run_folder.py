@@ -291,7 +291,7 @@ class RunFolder:
             if evaluation is not None:
                 evaluation.begin()
             began = written_at = time.monotonic()
-            written, status = loop.step, Status(stage, loop)
+            written, first, status = loop.step, loop.progress, StatusLine()
             rows = list[dict[str, Any]]()
 
             def write(seconds: float) -> None:
@@ -322,12 +322,12 @@ class RunFolder:
                     journal.append(line)
                     loggers.log(stage, loop.step, line)
                     self._warn(watch, line)
-                    status.show(loop, row)
+                    status.show(_standing(stage, loop, row, first, status.seconds / 60))
                     due = self.recipe.checkpoint.due(loop.step - written, (now - written_at) / 60)
                     if (due and loop.progress < 1) or stopping.asked:
                         write(seconds)
                     stopping.leave_if_asked()
-            status.line.end()
+            status.end()
 
     def _warn(self, watch: HealthMonitor, line: dict[str, Any]) -> None:
         """New warnings on stderr; all of them, with the last step of those that are over, in
@@ -368,24 +368,15 @@ class RunFolder:
             print(f"going on, but not bit for bit: {differing}", file=sys.stderr)
 
 
-class Status:
-    """A stage's line on stderr: where it stands, and what is left at the pace since it was started
-    or continued. (It may end sooner: by time, or because it has learned.)"""
-
-    def __init__(self, stage: str, loop: Loop):
-        self.stage, self.line, self.first_progress = stage, StatusLine(), loop.progress
-
-    def show(self, loop: Loop, row: dict[str, Any]) -> None:
-        done, minutes = loop.progress - self.first_progress, self.line.seconds / 60
-        left = (
-            f", about {max(0.0, 1 - loop.progress) / done * minutes:.1f} min left"
-            if done > 0
-            else ""
-        )
-        figures = "  ".join(
-            f"{key} {row[key]:.4g}" for key in SHOWN if isinstance(row.get(key), int | float)
-        )
-        self.line.show(f"{self.stage} step {loop.step}{left}  {figures}")
+def _standing(stage: str, loop: Loop, row: dict[str, Any], first: float, minutes: float) -> str:
+    """Where a stage stands that was begun or continued `minutes` ago, at the progress `first`; and
+    what is left at that pace. (It may end sooner: by time, or because it has learned.)"""
+    done, left = loop.progress - first, ""
+    if done > 0:
+        left = f", about {max(0.0, 1 - loop.progress) / done * minutes:.1f} min left"
+    numbers = (key for key in SHOWN if isinstance(row.get(key), int | float))
+    figures = "  ".join(f"{key} {row[key]:.4g}" for key in numbers)
+    return f"{stage} step {loop.step}{left}  {figures}"
 
 
 def _bound(record: dict[str, Any]) -> dict[str, Any]:
