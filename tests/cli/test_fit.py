@@ -72,7 +72,7 @@ def test_its_advice_is_settings_that_can_be_given(recipe, typed):
         (SFT, ["--memory", "0"], "--memory"),
         (SFT, ["--memory", "nan"], "--memory"),
         (SFT, ["--tokens", "1"], "--tokens"),
-        ("name = 'x'\n", [], "no stage in it"),
+        ("name = 'x'\n", [], "has no stage"),
         (SFT.replace("Qwen/Qwen3-8B", "nowhere/at-all"), [], "'nowhere/at-all' is not here"),
         (SFT.replace("steps", "stepps"), [], "unknown setting 'stepps'"),
         (SFT.replace("= 5", '= "five"'), [], "setting 'steps'"),

@@ -225,12 +225,7 @@ def reward_terms(evaluation: Path) -> dict[str, dict[str, float]]:
 # ---- while training
 
 
-_STEP = "-step-"
-
-
-def checkpoint_name(stage: str, step: int) -> str:
-    """Of a model folder in RUN/model."""
-    return f"{stage}{_STEP}{step}"
+_STEP = "-step-"  # between stage and number, in the name of a model folder
 
 
 def checkpoint_models(folder: Path) -> dict[int, Path]:
@@ -284,7 +279,7 @@ class Validation:
     def take(self) -> dict[str, Any]:
         """Saves the model, evaluates it and keeps what is to be kept; the evaluation's metrics."""
         step, run = self.loop.step, self.run
-        name = checkpoint_name(self.stage, step) if step else self.start
+        name = f"{self.stage}{_STEP}{step}" if step else self.start
         if step and not run.done(name):
             run.save_model(name, self.loop.model, self.tokenizer)
         identity, folder = model_identity(run, name), self._folder(step)
@@ -314,7 +309,7 @@ class Validation:
         if not known:  # nothing was scored yet
             return
         best = max(known, key=lambda step: (rates[step]["value"], -step))
-        model = checkpoint_name(self.stage, best) if best else self.start
+        model = f"{self.stage}{_STEP}{best}" if best else self.start
         record = {"metric": metric, "step": best, **rates[best], "model": f"model/{model}"}
         write_atomically(self.run.folder / BEST, json.dumps(record, indent=2) + "\n")
         if self.settings.keep == "best":

@@ -115,7 +115,9 @@ class FineTuning(Loop):
         scale = warm_up_and_decay(
             self.clock.progress(self.step), self.settings.warm_up, self.settings.final_rate
         )
-        samples = [row for sample in next(self.batches) for row in _rows(sample)]
+        samples = list[Sample]()
+        for sample in next(self.batches):  # an episode has a row for each context it was said in
+            samples += sample.sequences if isinstance(sample, Transcript) else [sample]
         said, sums = max(1, sum(sum(sample.loss_mask[1:]) for sample in samples)), Counter[str]()
         size = self.settings.micro_batch_size or len(samples)
         for first in range(0, len(samples), size):
@@ -141,11 +143,6 @@ class FineTuning(Loop):
         if self.count:
             row["epoch"] = self.step * self.settings.batch_size / self.count
         return row
-
-
-def _rows(sample: Sample) -> Sequence[Sample]:
-    """An episode is a sample, and has a row for each context that its turns were said in."""
-    return sample.sequences if isinstance(sample, Transcript) else [sample]
 
 
 class BatchesOfLikeLength:

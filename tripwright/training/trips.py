@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -30,21 +31,19 @@ MOST_OPEN = 4  # worlds kept at hand; trips that are asked for again lie near th
 MOST_IN_VAIN = 200
 
 
+@dataclass
 class GeneratedTrips:
     """Numbered trips, `per_world` from each of the worlds first_world, first_world + 1, …, which
     are of `scales` in turn. Any can be asked for; in order is fastest."""
 
-    def __init__(
-        self,
-        domain: Domain,
-        scales: Sequence[str],
-        first_world: int,
-        per_world: int,
-        mix: Any = None,
-    ):
-        self.domain, self.scales = domain, scales
-        self.first_world, self.per_world = first_world, per_world
-        self._generator, self._mix = domain.generated(), mix
+    domain: Domain
+    scales: Sequence[str]
+    first_world: int
+    per_world: int
+    mix: Any = None
+
+    def __post_init__(self) -> None:
+        self._generator = self.domain.generated()
         self._opened = lru_cache(MOST_OPEN)(self._open)
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
@@ -59,7 +58,7 @@ class GeneratedTrips:
         """A world and all its requests: each of them depends on those before it."""
         seed = self.first_world + number
         world = self._generator.world(self.scales[number % len(self.scales)], seed)
-        return world, list(self._generator.draw(world, self.per_world, seed, self._mix))
+        return world, list(self._generator.draw(world, self.per_world, seed, self.mix))
 
 
 @lru_cache(maxsize=4)
@@ -68,18 +67,21 @@ def epoch_order(seed: int, epoch: int, count: int) -> list[int]:
     return random.Random(f"{seed}-{epoch}").sample(range(count), count)
 
 
+@dataclass
 class GivenTrips:
     """The requests of a file in one world, or with one source of live answers, in a new order every
     epoch."""
 
-    def __init__(self, place: Any, requests: list[Any], seed: int):
-        self.place, self.requests, self.seed = place, requests, seed
+    place: Any
+    requests: list[Any]
+    seed: int
 
     def at(self, position: int) -> tuple[Any, Any]:
         epoch, number = divmod(position, len(self.requests))
         return self.requests[epoch_order(self.seed, epoch, len(self.requests))[number]], self.place
 
 
+@dataclass
 class Trips:
     """A stream of a domain's tasks. `position` is the number of the next one; its task is called
     train-<number>.
@@ -90,27 +92,24 @@ class Trips:
     set of them that judges, by default the domain's first.
     """
 
-    def __init__(
-        self,
-        domain: Domain,
-        source: GeneratedTrips | GivenTrips,
-        per_epoch: int | None = None,
-        place_figures: Callable[[], Mapping[str, int]] = dict,
-        judged: Judged = unchanged,
-        rules: str | None = None,
-    ):
-        self.domain, self.per_epoch, self.position = domain, per_epoch, 0
-        self.place_figures = place_figures
-        self._source, self._judged = source, judged
-        self._task = domain.judged_under(rules)
+    domain: Domain
+    source: GeneratedTrips | GivenTrips
+    per_epoch: int | None = None
+    place_figures: Callable[[], Mapping[str, int]] = dict
+    judged: Judged = unchanged
+    rules: str | None = None
+    position: int = 0
+
+    def __post_init__(self) -> None:
+        self._task = self.domain.judged_under(self.rules)
 
     def at(self, number: int) -> Task:
         """Any trip of the stream, by its number."""
-        return self._judged(self._task(f"train-{number}", *self.request_at(number)))
+        return self.judged(self._task(f"train-{number}", *self.request_at(number)))
 
     def request_at(self, number: int) -> tuple[Any, Any]:
         """The same as a request and its world, or its source of live answers."""
-        return self._source.at(number)
+        return self.source.at(number)
 
     def __iter__(self) -> Trips:
         return self
