@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-from tripwright.errors import UserError
-
 torch = pytest.importorskip("torch")
 
 from tripwright.domains import dialect_named, domain_named
@@ -99,12 +97,3 @@ def test_a_request_waits_for_replay_where_nobody_has_the_stages_full_reward():
         buffer = ReplayBuffer(ReplaySettings(), trips)
         buffer.remember([group])
         assert len(buffer) == waiting
-
-
-def test_plans_have_no_halves(tmp_path):
-    path = tmp_path / "recipe.toml"
-    path.write_text('[grpo]\nsteps = 1\n[grpo.curriculum]\nstages = [["turns", 1]]\n')
-    with pytest.raises(
-        UserError, match=r"grpo\.curriculum\.stages: unknown reward 'turns'\. Accepted: dense"
-    ):
-        load_recipe(path)

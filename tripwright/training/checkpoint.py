@@ -56,11 +56,12 @@ class Checkpoint:
         return state
 
 
+@dataclass(frozen=True)
 class Checkpoints:
     """Those of one stage, in one folder."""
 
-    def __init__(self, folder: Path, keep: int = 2):
-        self.folder, self.keep = folder, keep
+    folder: Path
+    keep: int = 2
 
     def write(self, step: int, state: Mapping[str, Any], facts: Mapping[str, Any]) -> Path:
         """Writes the state after `step`; `facts` go into the manifest. Then only the `keep` newest

@@ -67,14 +67,13 @@ def requests_in(recipe: Recipe, file: str) -> tuple[Place, list[tuple[int, Any]]
 def place_of(recipe: Recipe) -> Place:
     """What answers the tools of a recipe that names its requests: its world, or live services,
     opened once for all stages."""
-    world = Path(recipe.data.world) if recipe.data.world is not None else None
-    if recipe.live is None:
+    data, live = recipe.data, recipe.live
+    world = Path(data.world) if data.world is not None else None
+    if live is None:
         return _opened(recipe.domain.name, PlaceOptions(world))
-    live = recipe.live
     services = Path(live.services) if live.services is not None else None
-    return _opened_once(
-        recipe.domain.name, PlaceOptions(world, services, live.store, live.snapshot, live.replay)
-    )
+    options = PlaceOptions(world, services, live.store, live.snapshot, live.replay)
+    return _opened_once(recipe.domain.name, options)
 
 
 def _opened(domain: str, options: PlaceOptions) -> Place:

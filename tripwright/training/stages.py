@@ -197,10 +197,7 @@ ENGINES = {
     "trl": ("sft", "tripwright.bridges.trl"),
     "verl": ("rl", "tripwright.bridges.verl.launch"),
 }
-ABSENT = {
-    "sft": "no [sft] table, so there is nothing to fine-tune",
-    "rl": "no [grpo], [ppo], [rft] or [rl] table, so there is nothing to reinforce",
-}
+TABLES = {"sft": "[sft]", "rl": "[grpo], [ppo], [rft] or [rl]"}
 
 
 def train(
@@ -225,13 +222,11 @@ def train(
     """
     path = recipe_file(Path(recipe))
     read = load_recipe(path, [changes] if isinstance(changes, str) else changes)
-    if until not in ABSENT or engine not in ("local", *ENGINES):
-        raise UserError(
-            f"Found until='{until}', engine='{engine}'. Accepted: until {' or '.join(ABSENT)};"
-            f" engine local, {' or '.join(ENGINES)}."
-        )
+    if until not in TABLES or engine not in ("local", *ENGINES):
+        accepted = f"until {' or '.join(TABLES)}; engine local, {' or '.join(ENGINES)}"
+        raise UserError(f"Found until='{until}', engine='{engine}'. Accepted: {accepted}.")
     if until not in read.stages:
-        raise UserError(f"{path}: {ABSENT[until]}.")
+        raise UserError(f"{path}: no {TABLES[until]} table, so there is nothing to train.")
     others = None
     if engine != "local":
         stage, module = ENGINES[engine]

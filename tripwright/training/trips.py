@@ -126,18 +126,22 @@ class Trips:
         self.position = state["position"]
 
 
+@dataclass
 class ExpertTranscripts:
     """The expert's transcripts of trips, as token ids. A trip that the expert could not plan well,
     or not within the context that its pupil has, teaches nothing and is passed over."""
 
-    def __init__(self, trips: Trips, dialect: Dialect, chat: ChatFormat, teacher: str = "expert"):
-        self.trips, self.dialect, self.chat, self.teacher = trips, dialect, chat, teacher
-        self._taught, self._in_vain = 0, 0  # transcripts given; trips in a row without one
+    trips: Trips
+    dialect: Dialect
+    chat: ChatFormat
+    teacher: str = "expert"
+    taught: int = 0  # transcripts given
+    in_vain: int = 0  # trips in a row without one
 
     @property
     def left_out(self) -> float:
         """The share of the trips so far that was passed over."""
-        return (self.trips.position - self._taught) / max(1, self.trips.position)
+        return (self.trips.position - self.taught) / max(1, self.trips.position)
 
     def __iter__(self) -> ExpertTranscripts:
         return self
@@ -151,26 +155,23 @@ class ExpertTranscripts:
             )
             fits = session.length <= self.dialect.context_tokens  # nobody cuts an expert's turn
             if fits and self.trips.domain.teachers[self.teacher].keeps(session):
-                self._taught, self._in_vain = self._taught + 1, 0
+                self.taught, self.in_vain = self.taught + 1, 0
                 return session.transcript
-            self._in_vain += 1
-            if self._in_vain == MOST_IN_VAIN:
+            self.in_vain += 1
+            if self.in_vain == MOST_IN_VAIN:
                 raise UserError(
                     f"The expert finds no answer within the limits of dialect '{self.dialect.name}'"
-                    f" ({self._in_vain} trips in a row, the last one ended by"
+                    f" ({self.in_vain} trips in a row, the last one ended by"
                     f" {session.transcript.stop_reason} after {session.length} tokens)."
                 )
 
     def state_dict(self) -> dict[str, Any]:
-        return {
-            "trips": self.trips.state_dict(),
-            "taught": self._taught,
-            "in_vain": self._in_vain,
-        }
+        trips = self.trips.state_dict()
+        return {"trips": trips, "taught": self.taught, "in_vain": self.in_vain}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.trips.load_state_dict(state["trips"])
-        self._taught, self._in_vain = state["taught"], state["in_vain"]
+        self.taught, self.in_vain = state["taught"], state["in_vain"]
 
 
 def expert_session(
