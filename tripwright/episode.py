@@ -107,6 +107,7 @@ class Episode:
 
     def record(self) -> dict[str, Any]:
         """One line of `transcripts.jsonl`."""
+        asked = {group: list(names) for group, names in self.asked.items()}
         return {
             "id": self.task.id,
             "domain": self.task.domain,
@@ -114,11 +115,7 @@ class Episode:
             "world": self.task.where,
             "transcript": self.transcript.to_json(),
             "verdict": self.verdict.record() if self.verdict is not None else None,
-            **(
-                {}
-                if self.scored
-                else {"asked": {group: list(names) for group, names in self.asked.items()}}
-            ),
+            **({} if self.scored else {"asked": asked}),
             **self.more,
         }
 

@@ -275,18 +275,16 @@ class Journal:
         return end
 
 
-def check_new(
-    path: Path, restart: bool = False, option: str = "--out", inputs: Iterable[Path] = ()
-) -> None:
+def check_new(path: Path, restart: bool = False, inputs: Iterable[Path] = ()) -> None:
     """Raises UserError where writing `path` would overwrite something, unless that is wanted; an
     input of the same command never is."""
     if any(path.resolve() == each.resolve() for each in inputs):
-        raise UserError(f"'{path}' is what the command reads. Name another file with {option}.")
+        raise UserError(f"'{path}' is what the command reads. Name another file with --out.")
     if path.is_dir():
-        raise UserError(f"'{path}' is a folder: {option} names a file.")
+        raise UserError(f"'{path}' is a folder: --out names a file.")
     if path.exists() and not restart:
         raise UserError(
-            f"'{path}' is there already. Name another file with {option}, or replace it with"
+            f"'{path}' is there already. Name another file with --out, or replace it with"
             " --restart."
         )
 

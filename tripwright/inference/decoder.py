@@ -332,24 +332,17 @@ def _blocks(length: int) -> list[tuple[slice, int]]:
 
 def _rms(x: Tensor, weight: Tensor, eps: float) -> Tensor:
     if x.dtype == torch.float32 and x.device.type == "cpu":
-        normed: Tensor = (
-            _RmsNorm.apply(x, weight, eps)
-            if torch.is_grad_enabled()
-            else x.mul(_scale(x, eps)).mul_(weight)
-        )
+        if not torch.is_grad_enabled():
+            return x.mul(_scale(x, eps)).mul_(weight)
+        normed: Tensor = _RmsNorm.apply(x, weight, eps)
         return normed
     wide = x if x.dtype == torch.float64 else x.float()
     return F.rms_norm(wide, x.shape[-1:], eps=eps).to(x.dtype) * weight.to(x.dtype)
 
 
 def _scale(x: Tensor, eps: float) -> Tensor:
-    scale: Tensor = (
-        torch.linalg.vector_norm(x, dim=-1, keepdim=True)
-        .square_()
-        .div_(x.shape[-1])
-        .add_(eps)
-        .rsqrt_()
-    )
+    square = torch.linalg.vector_norm(x, dim=-1, keepdim=True).square_()
+    scale: Tensor = square.div_(x.shape[-1]).add_(eps).rsqrt_()
     return scale
 
 

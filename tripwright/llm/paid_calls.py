@@ -56,11 +56,8 @@ class Prices:
         completion = usage.get("completion_tokens", 0) + usage.get("discarded_completion_tokens", 0)
         in_cache = usage.get("cached_tokens", 0) + usage.get("discarded_cached_tokens", 0)
         cached = min(in_cache, prompt) if self.cached_input is not None else 0
-        return (
-            (prompt - cached) * self.input
-            + cached * (self.cached_input or 0.0)
-            + completion * self.output
-        ) / 1e6
+        asked = (prompt - cached) * self.input + cached * (self.cached_input or 0.0)
+        return (asked + completion * self.output) / 1e6
 
     def check(self, usage: Mapping[str, float], max_usd: float | None) -> None:
         """Before a request. Raises CostLimitReached where what `usage` counts has cost so much

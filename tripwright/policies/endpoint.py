@@ -94,18 +94,15 @@ class EndpointPolicy:
         schemas = session.tools.schemas
         sent = messages(session.transcript, how, schemas, session.context_from)
         offered = schemas if how == "native" else None
-        request = (
-            CallKey.of(session.task.id, session.transcript.turns, sent, offered)
-            if self._calls
-            else None
-        )
-        if self._calls and request and (stored_outcome := self._calls.find(request)):
-            _take(session, stored_outcome)
+        calls = self._calls
+        request = CallKey.of(session.task.id, session.transcript.turns, sent, offered)
+        if calls and (stored := calls.find(request)):
+            _take(session, stored)
         elif breaker.is_open:
             session.fail(breaker.why)
         else:
             send = partial(self._endpoint.complete, sent, offered, session.turn_budget)
-            outcome = self._calls.ask(request, send) if self._calls and request else send()
+            outcome = calls.ask(request, send) if calls else send()
             breaker.note(outcome)
             _take(session, outcome)
 

@@ -282,14 +282,11 @@ class Face:
         if sentence is None:
             return self.error(str(error), error.kind)
         kind = next(kind for kind, each in sentences.items() if each == sentence)
-        values = (
-            {
-                core: harmless(self.words.get(core, {}).get(value, value))
-                for core, value in call.arguments.items()
-            }
-            if call
-            else {}
-        )
+        said = call.arguments if call else {}
+        values = {
+            core: harmless(self.words.get(core, {}).get(value, value))
+            for core, value in said.items()
+        }
         return self.error(sentence.format_map({**values, "problem": str(error)}), kind)
 
     @cached_property

@@ -340,11 +340,8 @@ def _flights(
         minutes = max(20, round(usual + rng.gauss(0, model.flight_spread)))
         departure = round(_quantile(model.departures, rng.random()))
         price = int(miles * _quantile(model.usd_per_mile, rng.random()))
-        times = (
-            clock(departure),
-            clock(departure + minutes + shift),
-            hours_minutes(minutes, "minutes"),
-        )
+        arrival = clock(departure + minutes + shift)
+        times = clock(departure), arrival, hours_minutes(minutes)
         rows.append(
             (
                 f"{model.number_prefix}{number}",

@@ -218,11 +218,8 @@ class Map:
         return max(SHORTEST_KM, great_circle_km(self.positions[a], self.positions[b]))
 
     def dice(self, what: str, a: int, b: int, both_ways: bool = False) -> random.Random:
-        return random.Random(
-            f"{self.key}/{what}/{min(a, b)}/{max(a, b)}"
-            if both_ways
-            else f"{self.key}/{what}/{a}/{b}"
-        )
+        first, second = sorted((a, b)) if both_ways else (a, b)
+        return random.Random(f"{self.key}/{what}/{first}/{second}")
 
 
 def listed_pairs(cities: Map, pair_count: int | None, rng: random.Random) -> list[Pair]:
@@ -365,7 +362,7 @@ def flights(cities: Map, air: Air, table: Timetable) -> Iterator[Texts]:
 
 
 _CLOCK = tuple(clock(minute) for minute in range(24 * 60))
-_DURATION = tuple(hours_minutes(minutes, "minutes") for minutes in range(48 * 60))
+_DURATION = tuple(hours_minutes(minutes) for minutes in range(48 * 60))
 _STRIDE = 7_368_787  # prime to 9 × 10ⁿ: running numbers are spread over all numbers, none twice
 
 

@@ -34,11 +34,8 @@ def great_circle_km(a: Position, b: Position) -> float:
     latitude_a, latitude_b = math.radians(a.latitude), math.radians(b.latitude)
     north = math.sin((latitude_b - latitude_a) / 2) ** 2
     east = math.sin(math.radians(b.longitude - a.longitude) / 2) ** 2
-    return (
-        2
-        * EARTH_RADIUS_KM
-        * math.asin(math.sqrt(min(1.0, north + math.cos(latitude_a) * math.cos(latitude_b) * east)))
-    )
+    square = north + math.cos(latitude_a) * math.cos(latitude_b) * east
+    return 2 * EARTH_RADIUS_KM * math.asin(math.sqrt(min(1.0, square)))
 
 
 # degrees east: west of each the clocks are an hour behind
@@ -56,9 +53,9 @@ def clock(minutes: int) -> str:
     return f"{minutes // 60 % 24:02d}:{minutes % 60:02d}"
 
 
-def hours_minutes(minutes: float, minute_word: str) -> str:
+def hours_minutes(minutes: float) -> str:
     hours, rest = divmod(round(minutes), 60)
-    return f"{hours} hours {rest} {minute_word}"
+    return f"{hours} hours {rest} minutes"
 
 
 Route = tuple[str, str]

@@ -85,15 +85,12 @@ class EpisodeAgentLoop(AgentLoopBase):
         outputs: list[AgentLoopOutput] = []
         for sequence in transcript.sequences:
             # verl has no empty responses: a stop token outside the loss stands for one
-            nothing = len(sequence.token_ids) == prompt
             outputs.append(
                 AgentLoopOutput(
                     prompt_ids=sequence.token_ids[:prompt],
                     response_ids=sequence.token_ids[prompt:] or [self.chat.stop_id],
                     response_mask=sequence.loss_mask[prompt:] or [0],
-                    response_logprobs=[0.0]
-                    if nothing
-                    else [logprobs[place] for place in sequence.places[prompt:]],
+                    response_logprobs=[logprobs[p] for p in sequence.places[prompt:]] or [0.0],
                     reward_score=reward.total if reward is not None else 0.0,
                     num_turns=transcript.turns,
                     metrics=AgentLoopMetrics(),
