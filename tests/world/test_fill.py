@@ -69,7 +69,7 @@ def known_flights() -> tuple[list[Texts], list[Search]]:
                 times = (
                     clock(left),
                     clock(left + minutes + shift),
-                    hours_minutes(minutes, "minutes"),
+                    hours_minutes(minutes),
                 )
                 rows.append(
                     (
