@@ -373,7 +373,10 @@ def _walked(
     looked: list[Found] = []
     found: Any = None
     for step in steps:
-        at, letter, row = _next(step, rows, at)
+        number, first = at + 1, step.partition(" ")[0]
+        letter, row = rows[number] if number < len(rows) else ("", None)
+        # one that is called by another's letter is wrong, and what follows goes on from there
+        at = next((n for n, (each, _) in enumerate(rows) if each and each == first), number)
         # in order of price, what was found ends the walk
         is_true = (
             row is not None and step == look(letter, row, None if has_letters else found).words()
@@ -437,16 +440,6 @@ def _name(rest: str, names: Sequence[str]) -> tuple[str, str]:
             return name, rest[len(name) + 2 :]
     name, _, rest = rest.partition(". ")
     return name.removesuffix("."), rest
-
-
-def _next(step: str, rows: Called, at: int) -> tuple[int, str, Any]:
-    """(its number, letter, row) of the row that has to come after row `at`. One that is called by
-    another's letter is wrong, and what follows goes on from there."""
-    number = at + 1
-    letter, row = rows[number] if number < len(rows) else ("", None)
-    first = step.partition(" ")[0]
-    at = next((n for n, (each, _) in enumerate(rows) if each and each == first), number)
-    return at, letter, row
 
 
 def _is_choice(said: str, rows: Called, found: Any, is_walk: bool) -> bool:

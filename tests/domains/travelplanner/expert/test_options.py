@@ -57,5 +57,5 @@ def test_other_policies_refuse_them_in_one_line(name, told, option):
 
 
 def test_a_thought_that_is_none_is_refused():
-    with pytest.raises(UserError, match="none, short, long; found 'careful', 'deep'"):
+    with pytest.raises(UserError, match="none, short, long; found 'deep'"):
         chosen("expert-careful", thoughts="deep")

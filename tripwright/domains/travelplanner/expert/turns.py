@@ -46,17 +46,12 @@ class ExpertStyle:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.name not in get_args(StyleName) or self.thoughts not in get_args(Thoughts):
-            raise UserError(
-                f"An expert's style is {', '.join(get_args(StyleName))} with thoughts"
-                f" {', '.join(get_args(Thoughts))};"
-                f" found '{self.name}', '{self.thoughts}'."
-            )
+        if self.thoughts not in get_args(Thoughts):
+            known = ", ".join(get_args(Thoughts))
+            raise UserError(f"An expert's thoughts are {known}; found '{self.thoughts}'.")
         if min(self.compared_cities, self.max_extra_searches) < 0:
             numbers = f"{self.compared_cities} and {self.max_extra_searches}"
-            raise UserError(
-                f"compared_cities and max_extra_searches are at least 0, found {numbers}."
-            )
+            raise UserError(f"compared cities and extra searches are at least 0, found {numbers}.")
 
 
 DIRECT = ExpertStyle()

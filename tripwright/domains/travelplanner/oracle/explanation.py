@@ -21,7 +21,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Collection, Iterator, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tripwright.domains.travelplanner.oracle.options import (
@@ -75,17 +75,15 @@ class Explanation:
     conflict: tuple[Requirement, ...]
     words: str
     malformed: bool = False
-    also: tuple[Explanation, ...] = field(default=())
+    also: tuple[Explanation, ...] = ()
 
     def record(self) -> dict[str, Any]:
         """Plain JSON: `conflict` (list of "kind: value") and `words`; `malformed` and `also` (list
         of the same) where there is such."""
-        record: dict[str, Any] = {
-            "conflict": [str(each) for each in self.conflict],
-            "words": self.words,
-        }
+        conflict, also = [str(each) for each in self.conflict], [e.record() for e in self.also]
+        record: dict[str, Any] = {"conflict": conflict, "words": self.words}
         record |= {"malformed": True} if self.malformed else {}
-        return record | ({"also": [each.record() for each in self.also]} if self.also else {})
+        return record | ({"also": also} if also else {})
 
 
 def explain(query: Query, world: World) -> Explanation | None:

@@ -368,14 +368,8 @@ def _day(number: int, city: Any, transportation: Any, accommodation: str) -> dic
 
 def leg_record(leg: Leg) -> dict[str, Any]:
     """The leg in Planner-R1's schema: `cost` is US dollars per person (flight) or per vehicle."""
-    record: dict[str, Any] = {
-        "mode": leg.mode,
-        "from": leg.origin,
-        "to": leg.destination,
-        "duration": leg.duration,
-        "distance": leg.distance,
-        "cost": int(leg.cost_usd),
-    }
+    record: dict[str, Any] = {"mode": leg.mode, "from": leg.origin, "to": leg.destination}
+    record |= {"duration": leg.duration, "distance": leg.distance, "cost": int(leg.cost_usd)}
     if (flight := leg.flight) is not None:
         record["flight_number"] = flight.number
         record["departure_time"] = flight.departure_time
