@@ -270,18 +270,16 @@ class LiveToolBox(AnswerBox):
 # of it in the answer's own order, so that copying goes on from the name. An arrival that is earlier
 # on the clock than its departure is on the next day.
 
-ROW = "row"
-
 
 def write_rows(face: Face, result: ToolResult) -> Pieces:
     """{"rows": [{"row": 1, …}, …], "note": …, "source": …}; what is not known is left out."""
     if not isinstance(result, ProviderAnswer):
-        return _without_rows(result, (", ", ": "))
+        return _without_rows(result)
     rows = []
     for n, record in enumerate(result.records, start=1):
         values = face.tables[type(record)].as_dict(record).items()
         known = {name: value for name, value in values if value is not None and value != ""}
-        rows.append(_json({ROW: n, **known}))
+        rows.append(_json({"row": n, **known}))
     further = {"note": result.note} if not rows and result.note else {}
     provenance = (result.source.provider, result.source.fetched_at, result.source.attribution)
     further["source"] = ", ".join(filter(None, provenance))
@@ -292,28 +290,22 @@ def write_compact_rows(face: Face, result: ToolResult) -> Pieces:
     """{"rows":[[…],…]}, values in the order of the columns, null where one is not known; the note
     beside no rows."""
     if not isinstance(result, ProviderAnswer):
-        return _without_rows(result, (",", ":"))
+        return _without_rows(result, tight=True)
     rows = [
-        _tight([letters(n), *face.tables[type(record)].as_dict(record).values()])
+        _json([letters(n), *face.tables[type(record)].as_dict(record).values()], tight=True)
         for n, record in enumerate(result.records, start=1)
     ]
-    note = f'],"note":{_tight(result.note)}}}' if not rows and result.note else "]}"
+    note = f'],"note":{_json(result.note)}}}' if not rows and result.note else "]}"
     return Pieces('{"rows":[', rows, ",", note)
 
 
-def _without_rows(result: ToolResult, separators: tuple[str, str]) -> Pieces:
-    body: dict[str, Any] = (
-        {"error": result.problem} if isinstance(result, Refusal) else {"rows": []}
-    )
-    return Pieces(json.dumps(body, ensure_ascii=False, separators=separators))
+def _without_rows(result: ToolResult, tight: bool = False) -> Pieces:
+    is_refused = isinstance(result, Refusal)
+    return Pieces(_json({"error": result.problem} if is_refused else {"rows": []}, tight))
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _tight(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+def _json(value: Any, tight: bool = False) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":") if tight else None)
 
 
 def known(form: Callable[[Any], Any]) -> Callable[[Any], Any]:
