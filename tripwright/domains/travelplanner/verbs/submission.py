@@ -35,8 +35,25 @@ from tripwright.runs import transcripts_at, transcripts_in
 from tripwright.world.store import World
 
 MOST_PROBLEMS = 20  # different ones, printed for people
-_ROUTE = re.compile(r"from .+? to [^,]+")
-_TRANSPORT = re.compile(r"(?:Flight Number: [^,]+|Self-driving|Taxi), from .+? to [^,]+(?:,.*)?")
+
+# what a field may hold, '-' standing for nothing, and how a person is told so
+_NAMED = r"\s*\S(?s:.*),\s*[^\s,][^,]*"
+_PLACE = (rf"-|{_NAMED}", "'Name, City' or '-'")
+_FORMS = {
+    "current_city": (
+        r"from .+? to [^,]+|(?s:(?!.*from).*\S.*)",
+        "a city, or 'from A to B' on a day of travel",
+    ),
+    "transportation": (
+        r"-|(?:Flight Number: [^,]+|Self-driving|Taxi), from .+? to [^,]+(?:,.*)?",
+        "'Flight Number: F…, from A to B, …', 'Self-driving, from A to B, …',"
+        " 'Taxi, from A to B, …' or '-'",
+    ),
+    "attraction": (
+        r"-|(?:\s*[^\s;][^;]*,\s*[^\s,;][^,;]*;)+",
+        "'Name, City;' for each, with the semicolon after the last too, or '-'",
+    ),
+}
 
 
 def write(
@@ -251,29 +268,7 @@ def _problems_of_day(day: dict[str, Any]) -> Iterator[str]:
             yield f"'{key}' is missing"
         elif not isinstance(day[key], str):
             yield f"'{key}' must be text, '-' for none, found {described(day[key])}"
-        elif problem := _problem_of_entry(key, day[key]):
-            yield f"'{key}' is {ascii(day[key])[:80]}: {problem}"
-
-
-def _problem_of_entry(key: str, text: str) -> str | None:
-    """The forms of the official format; '-' says that there is nothing."""
-    if key == "current_city":
-        wrong = not text.strip() or ("from" in text and not _ROUTE.fullmatch(text))
-        return "expected a city, or 'from A to B' on a day of travel" if wrong else None
-    if text == "-":
-        return None
-    if key == "transportation":
-        road = "'Self-driving, from A to B, …', 'Taxi, from A to B, …'"
-        wanted = f"expected 'Flight Number: F…, from A to B, …', {road} or '-'"
-        return None if _TRANSPORT.fullmatch(text) else wanted
-    if key == "attraction":
-        *pieces, end = text.split(";")
-        if pieces and not end and all(map(_names_a_place, pieces)):
-            return None
-        return "expected 'Name, City;' for each, with the semicolon after the last too, or '-'"
-    return None if _names_a_place(text) else "expected 'Name, City' or '-'"
-
-
-def _names_a_place(text: str) -> bool:
-    name, comma, city = text.rpartition(",")
-    return bool(comma and name.strip() and city.strip())
+        else:
+            form, wanted = _FORMS.get(key, _PLACE)
+            if not re.fullmatch(form, day[key]):
+                yield f"'{key}' is {ascii(day[key])[:80]}: expected {wanted}"
