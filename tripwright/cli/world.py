@@ -19,6 +19,7 @@ from tripwright.progress import StatusLine
 from tripwright.world.browse import LISTINGS, Filters, Row, unknown_searches
 from tripwright.world.browse import browse as rows_of
 from tripwright.world.generator import build_world
+from tripwright.world.importer import import_world
 from tripwright.world.scales import SCALES
 from tripwright.world.store import STORE_FILE, World, verify
 
@@ -68,8 +69,6 @@ def import_(
       tripwright world import TravelPlanner/database --out worlds/real
       tripwright world import TravelPlanner/database --out worlds/filled --fill-flights 0
     """
-    from tripwright.world.importer import import_world  # numpy
-
     with _progress() as report:
         world = import_world(source, out, fill_flights, report)
     _describe(world, as_json)

@@ -25,8 +25,6 @@ from dataclasses import dataclass
 from math import cos, radians, sqrt
 from statistics import fmean, median, pstdev
 
-import numpy as np
-
 from tripwright.errors import UserError
 from tripwright.world.geography import (
     KM_PER_MILE,
@@ -224,6 +222,8 @@ def _plane(
 ) -> tuple[float, float, float]:
     """(at the origin, per x, per y) by least squares; a direction in which the points do not differ
     gets no slope."""
+    import numpy as np  # when flights are filled: help pages load this module
+
     at, mean = np.array(points), fmean(heights)
     slopes, *_ = np.linalg.lstsq(at - at.mean(axis=0), np.array(heights) - mean)
     slope_x, slope_y = map(float, slopes)
