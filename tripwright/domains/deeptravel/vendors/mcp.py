@@ -9,8 +9,9 @@ A server reports an error of a tool as text (`isError`), whoever is to blame. A 
 limits, outages and time is taken for a fault of our side, any other for a refusal of the call.
 
 The client is the official package `mcp` 2 (https://py.sdk.modelcontextprotocol.io/, extra `mcp`):
-Streamable HTTP for a URL, stdio for a command. Every call has a connection of its own: a call is
-rare, since its answer is remembered, and nothing outlives it.
+Streamable HTTP for a URL, stdio for a command. The connection to a server is kept open between
+calls by an event loop in a thread of its own, until it breaks (the next call opens another one) or
+the program ends.
 """
 
 from __future__ import annotations
@@ -21,10 +22,12 @@ import json
 import logging
 import os
 import re
-from collections.abc import Callable, Mapping
-from contextlib import asynccontextmanager
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from concurrent.futures import CancelledError
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import Field, NonNegativeFloat, model_validator
@@ -68,12 +71,11 @@ from tripwright.tools.http import (
 if TYPE_CHECKING:
     import httpx2
     from mcp import Client
-    from mcp.types import CallToolResult
 
 CLIENT_VERSION = 1
 OWN_RESULT = "result"  # under which servers of the official package put what is no object
-GRACE_S = 0.5  # the protocol's own timeout comes first: the server is told
-CLOSE_S = 8.0  # at most, for ending a session and a command's process
+GRACE_S = 0.5  # the protocol's own timeout comes first, and leaves the connection whole
+CLOSE_S = 8.0  # for ending a session, and a command's process
 PLAIN_WORD = re.compile(r"[A-Za-z._-]{0,32}|.{0,15}")  # in a URL; any other may be a key
 FAULTS: tuple[tuple[re.Pattern[str], FaultKind], ...] = (
     (re.compile(r"rate.?limit|too many requests|\b429\b|quota", re.IGNORECASE), "rate_limit"),
@@ -89,6 +91,7 @@ FAULTS: tuple[tuple[re.Pattern[str], FaultKind], ...] = (
     ),
     (re.compile(r"^Unknown tool", re.IGNORECASE), "bad_response"),
 )
+T = TypeVar("T")
 
 
 class ToolMap(Options):
@@ -230,7 +233,7 @@ class McpProvider:
             f"{CLIENT_VERSION}; server={options.version};"
             f" maps={hashlib.sha256(tables.encode()).hexdigest()[:12]}"
         )
-        self._options = options
+        self._session = McpSession(options)
 
     @property
     def tools(self) -> frozenset[str]:
@@ -238,15 +241,9 @@ class McpProvider:
 
     def ask(self, tool: str, arguments: Mapping[str, Any]) -> ProviderAnswer:
         """Raises ProviderFault and nothing else."""
-        import mcp  # noqa: F401  # takes a second, which is not the server's
-        from anyio.from_thread import start_blocking_portal
-
-        # the package logs answers that it cannot read, word by word
-        logging.getLogger("mcp.client").setLevel(logging.CRITICAL)
-        table, attempt = self._maps[tool], _Attempt(self._options)
-        fault = attempt.fault
-        with start_blocking_portal() as portal:
-            result = portal.call(attempt.result, table.tool, table.sent(arguments))
+        table, fault = self._maps[tool], self._session.fault
+        values = table.sent(arguments)
+        result = self._session.run(lambda client: client.call_tool(table.tool, values))
         text = "\n".join(part.text for part in result.content if part.type == "text")
         if result.is_error:
             line = Redaction().shown(text)
@@ -288,77 +285,125 @@ def _path(dotted: str) -> list[str | int]:
     return [int(step) if step.lstrip("-").isdecimal() else step for step in steps]
 
 
-# ---- one call, over a connection of its own
+# ---- the connection
 
 
-class _Attempt:
-    """One call of a server's tool."""
+class _Connection:
+    """Held open by a task of the event loop until `leave` is set."""
+
+    def __init__(self, client: AbstractAsyncContextManager[Client]):
+        self._client, self.leave = client, asyncio.Event()
+        self.ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
+        self._task = asyncio.create_task(self._hold())
+
+    async def _hold(self) -> None:
+        try:
+            async with self._client as client:
+                self.ready.set_result(client)
+                await self.leave.wait()
+        except BaseException as error:
+            # of a connection that did not come about, or ends in disorder
+            if not self.ready.done():
+                self.ready.set_exception(error)
+                self.ready.exception()  # whoever waited may have given up
+
+
+class McpSession:
+    """Threads may share one: all that changes here belongs to the event loop's thread."""
 
     def __init__(self, server: McpOptions):
         self.server = server
         # for messages: no arguments of a command and no query of a URL, which may hold keys
         self.label = server.url.partition("?")[0] or os.path.basename(server.command[0])
+        self._starting, self._process = threading.Lock(), 0
+        self._loop: asyncio.AbstractEventLoop
+        self._open: _Connection | None = None
         # the last HTTP status that was an error: the package keeps it to itself
         self._problem: tuple[int, float | None] | None = None
         self._refused: ProviderFault | None = None  # an answer that was not read to its end
 
-    async def result(self, tool: str, arguments: dict[str, Any]) -> CallToolResult:
-        """An answer that has come counts, however the connection ends. Raises ProviderFault and
-        nothing else."""
-        result: CallToolResult | None = None
-        attempt_s = self.server.timeout_s + GRACE_S
+    def run(self, work: Callable[[Client], Awaitable[T]]) -> T:
+        """What `work` finds out; connecting, where that is needed, is part of its time. Raises
+        ProviderFault and nothing else."""
+        import mcp  # noqa: F401  # takes a second, which is not the server's
+
+        with self._starting:
+            if self._process != os.getpid():  # a fork has not got the thread
+                self._loop, self._process, self._open = asyncio.new_event_loop(), os.getpid(), None
+                threading.Thread(target=self._loop.run_forever, daemon=True).start()
+                # the package logs answers that it cannot read, word by word
+                logging.getLogger("mcp.client").setLevel(logging.CRITICAL)
+        attempt = asyncio.run_coroutine_threadsafe(self._worked(work), self._loop)
         try:
-            async with (
-                asyncio.timeout(attempt_s + CLOSE_S),
-                asyncio.timeout(attempt_s) as limit,
-                self._client() as client,
-            ):
-                result = await client.call_tool(tool, arguments)
-                limit.reschedule(None)
-        except (Exception, asyncio.CancelledError) as error:
-            if result is None:
-                raise self._explained(_first(error)) from None
-        assert result is not None
-        return result
+            return attempt.result()
+        except (KeyboardInterrupt, SystemExit):
+            attempt.cancel()
+            raise
+
+    async def _worked(self, work: Callable[[Client], Awaitable[T]]) -> T:
+        """Errors that the protocol states leave the connection whole; after anything else the next
+        call begins anew."""
+        opened = self._open
+        if opened is None:
+            self._problem, opened = None, _Connection(self._client())
+            self._open = opened
+        try:
+            async with asyncio.timeout(self.server.timeout_s + GRACE_S):
+                return await work(await asyncio.shield(opened.ready))
+        except BaseException as error:
+            fault, is_whole = self._explained(_first(error))
+            if not is_whole:
+                opened.leave.set()
+                if self._open is opened:  # another call may have opened a new one already
+                    self._open = None
+            raise fault from None
 
     def fault(self, kind: FaultKind, message: object, wait_s: float | None = None) -> ProviderFault:
         return ProviderFault(kind, f"MCP server {self.label}: {Redaction().shown(message)}", wait_s)
 
-    def _explained(self, cause: BaseException) -> ProviderFault:
+    def _explained(self, cause: BaseException) -> tuple[ProviderFault, bool]:
+        """What went wrong, and whether the connection is whole."""
         import httpx2
         from mcp import MCPError
 
-        if self._refused is not None:  # which broke the connection: all that the package knows
-            return self._refused
+        refused, self._refused = self._refused, None
+        if refused is not None:  # which broke the connection, and that is all the package knows
+            return refused, False
         if isinstance(cause, MCPError):
             kind = kind_of_error(cause.code, cause.message)
+            problem, self._problem = self._problem, None
             # what the package says instead of an HTTP status
-            if self._problem is not None and kind == "server_error":
-                status, wait_s = self._problem
-                return self.fault(
-                    fault_of_status(status) or kind, f"answered {status}: {cause}", wait_s
-                )
-            return self.fault(kind, cause)
+            if problem is not None and kind == "server_error":
+                status, wait_s = problem
+                told = f"answered {status}: {cause}"
+                return self.fault(fault_of_status(status) or kind, told, wait_s), True
+            return self.fault(kind, cause), kind != "connection"
         if isinstance(cause, TimeoutError | httpx2.TimeoutException):
-            return self.fault("timeout", f"no answer within {self.server.timeout_s:g} s")
-        if isinstance(
-            cause, httpx2.HTTPError | httpx2.InvalidURL | OSError | asyncio.CancelledError
-        ):
-            return self.fault("connection", f"cannot be reached: {cause}")
+            return self.fault("timeout", f"no answer within {self.server.timeout_s:g} s"), False
+        lost = (httpx2.HTTPError, httpx2.InvalidURL, OSError, CancelledError)
+        if isinstance(cause, lost):
+            return self.fault("connection", f"cannot be reached: {cause}"), False
         # The package checks answers against schemas in many places, and each has its own
         # exceptions.
-        return self.fault("bad_response", f"{type(cause).__name__}: {cause}")
+        return self.fault("bad_response", f"{type(cause).__name__}: {cause}"), False
 
-    def _client(self) -> Client:
+    @asynccontextmanager
+    async def _client(self) -> AsyncIterator[Client]:
         from mcp import Client
         from mcp.types import Implementation
 
         server = self.server
-        return Client(
-            self._over_http() if server.url else _over_stdio(server),
-            read_timeout_seconds=server.timeout_s,
-            client_info=Implementation(name="tripwright", version=USER_AGENT.partition("/")[2]),
+        info = Implementation(name="tripwright", version=USER_AGENT.partition("/")[2])
+        transport: AbstractAsyncContextManager[Any] = (
+            self._over_http() if server.url else _over_stdio(server)
         )
+        async with asyncio.timeout(server.timeout_s + GRACE_S) as limit:
+            async with Client(
+                transport, read_timeout_seconds=server.timeout_s, client_info=info
+            ) as client:
+                limit.reschedule(None)
+                yield client
+                limit.reschedule(asyncio.get_running_loop().time() + CLOSE_S)
 
     @asynccontextmanager
     async def _over_http(self) -> Any:

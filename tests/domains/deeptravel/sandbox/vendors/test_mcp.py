@@ -3,6 +3,7 @@ Streamable HTTP."""
 
 import logging
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -145,6 +146,28 @@ def test_an_answer_that_is_too_long_is_a_fault_and_the_next_call_gets_through(ur
         assert provider.ask("web_search", {"query": "again"}).records
 
 
+def test_a_program_that_loads_services_twice_ends(tmp_path):
+    """With its connections open: what asks an event loop to stop must not wait for a thread that
+    the interpreter has stopped already."""
+    path, mark = tmp_path / "live.toml", tmp_path / "mark"
+    mark.touch()
+    path.write_text(
+        "[tools]\npoi_search = 'mcp'\n[vendors.mcp]\n"
+        f"command = {[sys.executable, str(OLD_SERVER), str(mark)]!r}\n"
+        "[vendors.mcp.maps.poi_search]\ntool = 'first tool'\nfields = {name = 'city'}\n"
+    )
+    code = (
+        "import sys\n"
+        "from tripwright.domains.deeptravel.sandbox.provider import load_services\n"
+        "kept = [load_services(sys.argv[1])['poi_search'] for _ in range(2)]\n"
+        "print(*[len(each.ask('poi_search', {}).records) for each in kept])\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, timeout=60
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "1 1\n", "")
+
+
 def test_a_tool_that_is_not_there_or_crashes_or_is_called_otherwise_is_a_fault(over_http):
     assert fault_of(over_http, "flight_search", {}).kind == "bad_response"
     assert fault_of(over_http, "hotel_search", {}).kind == "server_error"
@@ -174,12 +197,12 @@ def test_what_a_tool_reports_is_a_fault_or_a_refusal(over_http, message, kind):
         assert fault_of(over_http, "poi_search", {"query": message}).kind == kind
 
 
-def test_threads_ask_at_once(over_http):
+def test_threads_share_one_connection(over_http):
     with ThreadPoolExecutor(8) as pool:
-        asked = [{"query": str(number)} for number in range(8)]
+        asked = [{"query": str(number)} for number in range(24)]
         found = list(pool.map(lambda query: over_http.ask("web_search", query), asked))
     assert [answer.records for answer in found] == [
-        (WebPage(str(number), str(number)),) for number in range(8)
+        (WebPage(str(number), str(number)),) for number in range(24)
     ]
 
 
@@ -202,7 +225,7 @@ def test_a_command_gets_its_keys_and_no_others_and_no_message_repeats_them(monke
     assert len(provider.ask("train_search", CALL).records) == 2
 
 
-def test_an_older_server_that_dies_is_a_fault_of_that_call_alone(tmp_path):
+def test_an_older_server_that_dies_is_started_again_by_the_next_call(tmp_path):
     command = [sys.executable, str(OLD_SERVER), str(tmp_path / "mark")]
     table = ToolMap(tool="first tool", fields={"name": "city"})
     provider = provider_of(command=command, maps={"poi_search": table})
