@@ -18,7 +18,6 @@ TITLES = {
 }
 MARK = "*"
 HEADLINE = "final"
-SMALLEST_SHOWN = 0.0001
 TEXT_CHARACTERS = 70
 UNMARKED = ("id", "text", "before", "after")  # what a changed query has beside its marks
 
@@ -140,23 +139,18 @@ def _query(query: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _figure(figure: Mapping[str, Any]) -> str:
-    if figure["kind"] == "mean":
-        return f"{figure['value']:.4g}{_interval(figure, '.4g', 1)}"
-    return f"{figure['value']:.1%}{_interval(figure, '.1f', 100)}"
+def _figure(record: Mapping[str, Any]) -> str:
+    from tripwright.evals.report.markup import estimate, shown, shown_interval
+
+    figure = estimate(record)
+    return "-" if figure is None else f"{shown(figure)} [{shown_interval(figure)}]"
 
 
-def _interval(figure: Mapping[str, Any], form: str, scale: float) -> str:
-    if figure["low"] is None:
-        return ""
-    return f" [{scale * figure['low']:{form}}, {scale * figure['high']:{form}}]"
+def _difference(record: Mapping[str, Any]) -> str:
+    """With Holm's p."""
+    from tripwright.evals.report.markup import Difference
 
-
-def _difference(figure: Mapping[str, Any]) -> str:
-    """In points or units, with Holm's p: "≤" where the draws were too few to give a smaller one."""
-    form, scale = ("+.4g", 1) if figure["kind"] == "mean" else ("+.1f", 100)
-    p = figure["p_holm"]
-    shown = f"{'≤ ' if figure['p_is_bound'] and p < 1 else ''}{p:.2g}"
-    shown = f"< {SMALLEST_SHOWN:.4f}" if p < SMALLEST_SHOWN else shown
-    mark = MARK if figure["significant"] else ""
-    return f"{scale * figure['value']:{form}}{_interval(figure, form, scale)} p {shown}{mark}"
+    change = Difference.of(record)
+    if change is None:
+        return "-"
+    return f"{change.words} [{change.interval}] {change.p}{MARK if change.sure else ''}"
