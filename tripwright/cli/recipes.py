@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import typer
 
@@ -32,11 +31,11 @@ def recipes(
     if name is not None:
         recipe = recipe_named(name)
         text = Path(recipe.path).read_text(encoding="utf-8").rstrip()
-        typer.echo(_json(asdict(recipe)) if as_json else text)
+        typer.echo(json.dumps(asdict(recipe)) if as_json else text)
         return
     entries = all_recipes(recipes_folder())
     if as_json:
-        typer.echo(_json([asdict(recipe) for recipe in entries]))
+        typer.echo(json.dumps([asdict(recipe) for recipe in entries]))
         return
     for recipe in entries:
         typer.echo(
@@ -44,7 +43,3 @@ def recipes(
             f"  needs: {recipe.needs}\n  memory: {recipe.memory}; time: {recipe.time}"
         )
     typer.echo("\nOne to edit: tripwright recipes NAME > mine.toml")
-
-
-def _json(value: Any) -> str:
-    return json.dumps(value, indent=2, ensure_ascii=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -13,10 +13,10 @@ from typing import Any
 import typer
 
 from tripwright.cli.options import Json, argument, flag, option
-from tripwright.cli.table import print_figures, table_lines
+from tripwright.cli.table import print_figures
 from tripwright.errors import UserError, counted
 from tripwright.progress import StatusLine
-from tripwright.world.browse import LISTINGS, Filters, Row, unknown_searches
+from tripwright.world.browse import LISTINGS, Filters, unknown_searches
 from tripwright.world.browse import browse as rows_of
 from tripwright.world.generator import build_world
 from tripwright.world.importer import import_world
@@ -158,14 +158,15 @@ def browse(
             f"Flights from {where} on {day} are outside this world's records. 'world"
             " info' says what is known."
         )
-    shown = itertools.islice(rows, count or None)
+    named = (dict(zip(columns, row, strict=True)) for row in rows)
+    shown = itertools.islice(named, count or None)
     if as_json:
         for row in shown:
-            typer.echo(json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False))
+            typer.echo(json.dumps(row, ensure_ascii=False))
     else:
         listing = list(shown)
-        _print_table(columns, listing)
-        is_cut = next(rows, None) is not None
+        print_figures({what: listing}, as_json)
+        is_cut = next(named, None) is not None
         number = counted(len(listing), "row")
         typer.echo(f"the first {number}; --count 0 shows all" if is_cut else number, err=True)
     if unknown:
@@ -180,18 +181,3 @@ def browse(
             " may be unknown",
             err=True,
         )
-
-
-def _print_table(columns: Sequence[str], rows: Sequence[Row]) -> None:
-    if not rows:
-        return
-    cells = [[_cell(value) for value in row] for row in rows]
-    numeric = [isinstance(value, int | float) for value in rows[0]]
-    align = "".join(">" if each else "<" for each in numeric)
-    typer.echo("\n".join(table_lines(cells, align, columns, indent=0)))
-
-
-def _cell(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:g}" if value < 1e6 else f"{value:,.0f}"
-    return " ".join(str(value).split())
