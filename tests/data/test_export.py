@@ -10,6 +10,7 @@ import pytest
 
 from tests.files import read_lines
 from tripwright.agent.chat import ChatFormat
+from tripwright.cli.main import extra_of
 from tripwright.data.export import export, message_rows
 from tripwright.data.trajectories import StoredEpisode, collect, open_runs, read_trajectories
 from tripwright.domains import dialect_named, domain_of
@@ -168,10 +169,11 @@ def test_a_run_s_own_file_does_not_say_which_tools_it_had(made, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_without_pyarrow_one_line_says_what_to_install(trajectories, tmp_path, monkeypatch):
+def test_parquet_needs_an_extra_and_jsonl_needs_none(trajectories, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(UserError, match=r"pip install 'tripwright\[data\]'"):
+    with pytest.raises(ModuleNotFoundError) as missing:
         export(trajectories, "messages", tmp_path / "a.parquet")
+    assert extra_of(missing.value.name or "") == "data"
     assert export(trajectories, "messages", tmp_path / "a.jsonl") == 18
 
 

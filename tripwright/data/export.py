@@ -158,7 +158,9 @@ def write_rows(rows: Iterable[dict[str, Any]], path: Path) -> int:
                 out.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
                 count += 1
         return count
-    pa, pq = _pyarrow()
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     rows = iter(rows)
     group = list(itertools.islice(rows, ROWS_PER_GROUP))
     schema = _schema(pa, group[0])
@@ -168,18 +170,6 @@ def write_rows(rows: Iterable[dict[str, Any]], path: Path) -> int:
             count += len(group)
             group = list(itertools.islice(rows, ROWS_PER_GROUP))
     return count
-
-
-def _pyarrow() -> tuple[Any, Any]:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ModuleNotFoundError:
-        raise UserError(
-            "Parquet needs the 'data' extra: pip install 'tripwright[data]'. A name that ends in"
-            " .jsonl needs nothing."
-        ) from None
-    return pyarrow, pyarrow.parquet
 
 
 def _schema(pa: Any, row: dict[str, Any]) -> Any:
