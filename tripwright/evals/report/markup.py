@@ -8,9 +8,12 @@ import math
 import re
 from typing import Any, NamedTuple
 
-# Characters that XML forbids and lone surrogates that UTF-8 cannot write; a sampled byte sequence
-# may decode to either.
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
+# Characters that XML forbids and lone surrogates that UTF-8 cannot write (a sampled byte sequence
+# may decode to either), and those that turn the direction of what follows: a text must look like
+# what it is.
+_UNPRINTABLE = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\u202a-\u202e\u2066-\u2069\ufffe\uffff]"
+)
 
 
 class Estimate(NamedTuple):

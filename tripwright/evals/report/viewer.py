@@ -17,7 +17,6 @@ import base64
 import gzip
 import json
 import math
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -32,7 +31,7 @@ from tripwright.domains import domains, fact_title
 from tripwright.errors import UserError, counted
 from tripwright.evals.outcome import mark_words, request_facts
 from tripwright.evals.report.folder import BASELINES, ReportedRun, Work
-from tripwright.evals.report.markup import number, plain
+from tripwright.evals.report.markup import number, plain, printable
 from tripwright.evals.report.page import Episodes, Example, Section, Text, page_file
 from tripwright.runs import TRANSCRIPTS, object_in, record_at
 from tripwright.transcript import Segment, Transcript
@@ -317,11 +316,6 @@ def _token_words(run: ReportedRun) -> TokenWords | None:
 
 
 DEEPEST = 40  # marks in each other; the parser would leave out what is deeper
-# Control characters, lone surrogates, and those that turn the direction of what follows: a text
-# must look like what it is.
-_UNSEEN = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\u202a-\u202e\u2066-\u2069\ufffe\uffff]"
-)
 _UNREAD = (
     *("html_block", "html_inline", "entity", "reference", "autolink", "link", "image"),
     *("code", "lheading"),  # models indent, and draw lines under paragraphs, without meaning these
@@ -338,7 +332,7 @@ def blocks(text: str) -> list[str | Json]:
     markdown-it reads it: CommonMark and tables, without what would hide letters (HTML, entities,
     links, indented code).
     """
-    text = _UNSEEN.sub("\N{REPLACEMENT CHARACTER}", text)
+    text = printable(text)
     tokens = _PARSER.parse(text)
     if any(token.level >= DEEPEST for token in tokens):
         return [{"tag": "pre", "children": [text]}]
