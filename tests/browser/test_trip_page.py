@@ -48,9 +48,8 @@ def wish(folder: Path) -> tuple[Query, str]:
 @contextmanager
 def served(folder: Path, domain: str | None = None) -> Iterator[str]:
     with ExitStack() as resources, open_port("127.0.0.1", 0) as listener:
-        state = str(folder / f"{domain}.sqlite")
-        settings = TripServer(str(folder / "world"), state, "127.0.0.1", domain=domain)
-        app = make_app(open_agency(settings, resources), Path(settings.state))
+        settings = TripServer(folder / "world", folder / f"{domain}.sqlite", domain=domain)
+        app = make_app(open_agency(settings, resources), settings)
         server = uvicorn.Server(uvicorn.Config(app, log_level="error"))
         thread = threading.Thread(target=server.run, args=([listener],))
         thread.start()

@@ -23,6 +23,7 @@ from tripwright.domains.desk import (
 )
 from tripwright.domains.place import Place
 from tripwright.episode import Session
+from tripwright.server import TripServer
 from tripwright.server.agency import Agency, Planner
 from tripwright.server.trips import make_app
 from tripwright.tools.toolbox import Tools
@@ -95,4 +96,4 @@ def agency(seconds: float = 0.0) -> Agency:
 def app() -> FastAPI:
     """Of a process that a test may kill."""
     seconds = float(os.environ.get("SECONDS_A_CALL", "0"))
-    return make_app(agency(seconds), Path(os.environ["STATE"]))
+    return make_app(agency(seconds), TripServer(state=Path(os.environ["STATE"])))

@@ -13,6 +13,7 @@ from tests.server import small_desk
 from tripwright.cli.main import main
 from tripwright.domains.travelplanner.planning import solve_query
 from tripwright.domains.travelplanner.routes import plan_routes
+from tripwright.server import TripServer
 from tripwright.server.guard import OwnerPace
 from tripwright.server.trips import make_app
 
@@ -40,7 +41,7 @@ QUERIES = {
 @pytest.fixture
 def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
     monkeypatch.setattr(OwnerPace, "wait", lambda self, owner: 0.0)
-    app = make_app(small_desk.agency(), tmp_path / "trips.sqlite")
+    app = make_app(small_desk.agency(), TripServer(state=tmp_path / "trips.sqlite"))
     with TestClient(app, "http://127.0.0.1", raise_server_exceptions=False) as client:
         yield client
 
@@ -138,14 +139,16 @@ def test_a_search_ends_in_time_and_waits_for_no_other(client, monkeypatch):
 
 def test_only_so_many_search_at_once(tmp_path, monkeypatch):
     monkeypatch.setattr(plan_routes, "SOLVED_AT_ONCE", 0)
-    app = make_app(small_desk.agency(), tmp_path / "trips.sqlite")
+    app = make_app(small_desk.agency(), TripServer(state=tmp_path / "trips.sqlite"))
     with TestClient(app, "http://127.0.0.1") as client:
         busy = client.post("/v1/solve", json={"query": QUERY})
     assert (busy.status_code, busy.headers["retry-after"]) == (429, "1")
 
 
-def test_keys_are_asked_for(tmp_path):
-    app = make_app(small_desk.agency(), tmp_path / "trips.sqlite", keys=("one",))
+def test_keys_are_asked_for(tmp_path, monkeypatch):
+    monkeypatch.setenv("TRIP_KEYS", "one")
+    settings = TripServer(state=tmp_path / "trips.sqlite", key_env="TRIP_KEYS")
+    app = make_app(small_desk.agency(), settings)
     with TestClient(app, "http://127.0.0.1") as client:
         for path in ("score", "solve"):
             assert client.post(f"/v1/{path}", json={"query": QUERY}).status_code == 401

@@ -7,6 +7,7 @@ from starlette.testclient import TestClient
 
 from tests.server.small_desk import agency
 from tripwright.cli.main import main
+from tripwright.server import TripServer
 from tripwright.server.trips import make_app
 
 
@@ -39,7 +40,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def client(runs: Path, tmp_path: Path) -> TestClient:
-    return TestClient(make_app(agency(), tmp_path / "t.sqlite", runs=runs), "http://127.0.0.1")
+    return TestClient(
+        make_app(agency(), TripServer(state=tmp_path / "t.sqlite", runs=runs)), "http://127.0.0.1"
+    )
 
 
 def test_the_leaderboard_compares_only_what_was_examined_alike(client):

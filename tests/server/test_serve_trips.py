@@ -32,8 +32,8 @@ def opened(world: Path, tmp_path: Path) -> Iterator[Open]:
     with ExitStack() as resources:
 
         def made(**settings: Any) -> TestClient:
-            agency = open_agency(TripServer(world, Path(), "127.0.0.1", **settings), resources)
-            app = make_app(agency, tmp_path / "trips.sqlite")
+            served = TripServer(world, tmp_path / "trips.sqlite", **settings)
+            app = make_app(open_agency(served, resources), served)
             return resources.enter_context(TestClient(app, "http://127.0.0.1"))
 
         yield made

@@ -17,6 +17,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from tests.server import small_desk
+from tripwright.server import TripServer
 from tripwright.server.trips import make_app
 
 BASE = "http://127.0.0.1"
@@ -24,7 +25,7 @@ BASE = "http://127.0.0.1"
 
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[TestClient]:
-    app = make_app(small_desk.agency(), tmp_path / "trips.sqlite")
+    app = make_app(small_desk.agency(), TripServer(state=tmp_path / "trips.sqlite"))
     with TestClient(app, BASE, raise_server_exceptions=False) as client:
         yield client
 
@@ -98,8 +99,10 @@ def test_a_deleted_trip_leaves_nothing(client, tmp_path):
     assert client.get(f"/v1/trips/{id}").status_code == 404
 
 
-def test_keys_are_asked_for_and_own_trips(tmp_path):
-    app = make_app(small_desk.agency(), tmp_path / "t.sqlite", keys=("one", "two"))
+def test_keys_are_asked_for_and_own_trips(tmp_path, monkeypatch):
+    monkeypatch.setenv("TRIP_KEYS", "one, two")
+    settings = TripServer(state=tmp_path / "trips.sqlite", key_env="TRIP_KEYS")
+    app = make_app(small_desk.agency(), settings)
     with TestClient(app, BASE) as client:
         assert client.get("/v1/trips").status_code == 401
         client.headers["Authorization"] = "Bearer one"

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.server import small_desk
 from tripwright.domains.travelplanner.planning import solve_query
 from tripwright.domains.travelplanner.routes import plan_routes
+from tripwright.server import TripServer
 from tripwright.server.guard import OwnerPace
 from tripwright.server.trips import make_app
 
@@ -20,7 +21,7 @@ HEADERS = {"Host": "127.0.0.1"}
 
 def test_no_request_makes_the_server_fail(tmp_path, monkeypatch):
     monkeypatch.setattr(OwnerPace, "wait", lambda self, owner: 0.0)
-    app = make_app(small_desk.agency(), tmp_path / "trips.sqlite")
+    app = make_app(small_desk.agency(), TripServer(state=tmp_path / "trips.sqlite"))
     schema = schemathesis.openapi.from_dict(app.openapi())
     schema.app = app
     operations = [each.ok() for each in schema.get_all_operations()]
@@ -48,7 +49,7 @@ def test_no_plan_or_request_that_is_nearly_one_makes_the_server_fail(tmp_path, m
     """What a domain's routes take has no schema: here are real ones with some values changed."""
     monkeypatch.setattr(OwnerPace, "wait", lambda self, owner: 0.0)
     monkeypatch.setattr(plan_routes, "SOLVE_SECONDS", 0.3)
-    app = make_app(small_desk.agency(), tmp_path / "trips.sqlite")
+    app = make_app(small_desk.agency(), TripServer(state=tmp_path / "trips.sqlite"))
     query = small_desk.REQUESTS[0].record()
     plan = solve_query(small_desk.REQUESTS[0], small_desk.WORLD)["plan"]
     keys = [*query, *query["local_constraint"]]

@@ -48,7 +48,6 @@ class TripServer:
     runs: Path | None = setting(
         None, "Folder of run folders to look at under /runs: leaderboard, reports, curves."
     )
-    log_requests: bool = setting(False, "Log what travellers typed, too.", "--log-requests")
 
     def __post_init__(self) -> None:
         if self.endpoint and not self.model:

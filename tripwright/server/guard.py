@@ -103,20 +103,14 @@ class Guard:
     """ASGI: the Host check of servers on loopback (a page of somebody else's that gives its name
     to this machine's address), the size of bodies, security headers, one line of log a request."""
 
-    def __init__(self, app: ASGIApp, local_only: bool, log_requests: bool = False):
-        self._app, self._local_only, self._log_requests = app, local_only, log_requests
+    def __init__(self, app: ASGIApp, local_only: bool):
+        self._app, self._local_only = app, local_only
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        began, status, body = time.monotonic(), 0, bytearray()
-        limited = within(receive, MOST_BODY_BYTES)
-
-        async def logged() -> MutableMapping[str, Any]:
-            message = await limited()
-            body.extend(message.get("body", b""))
-            return message
+        began, status = time.monotonic(), 0
 
         async def guarded(message: MutableMapping[str, Any]) -> None:
             nonlocal status
@@ -133,7 +127,7 @@ class Guard:
         if self._local_only and asked_host(Request(scope)) not in LOOPBACK:
             app = problem(403, "Open this page by its address on this machine.")
         try:
-            await app(scope, logged, guarded)
+            await app(scope, within(receive, MOST_BODY_BYTES), guarded)
         except ClientDisconnect:
             pass  # nobody waits for an answer
         finally:
@@ -146,6 +140,4 @@ class Guard:
                 "ms": round((time.monotonic() - began) * 1000, 1),
                 "trip": scope.get("path_params", {}).get("id"),
             }
-            if self._log_requests:
-                line["body"] = body.decode("utf-8", "replace")
             say(json.dumps(line))

@@ -211,15 +211,8 @@ class TripRoutes:
             await asyncio.sleep(LOOK_SECONDS)
 
 
-def make_app(
-    agency: Agency,
-    state: Path,
-    keys: tuple[str, ...] = (),
-    local_only: bool = True,
-    log_requests: bool = False,
-    runs: Path | None = None,
-) -> FastAPI:
-    store = TripStore(state)
+def make_app(agency: Agency, settings: TripServer) -> FastAPI:
+    store = TripStore(settings.state)
     jobs = TripJobs(agency, store, 32 if agency.reader else 4)  # endpoints mostly wait
 
     @asynccontextmanager
@@ -231,16 +224,16 @@ def make_app(
         await run_in_threadpool(jobs.stop)
 
     app = FastAPI(title="tripwright", docs_url=None, redoc_url=None, lifespan=lifespan)
-    trips = TripRoutes(agency, store, jobs, keys)
+    trips = TripRoutes(agency, store, jobs, settings.keys)
     app.include_router(trips.router)
     if agency.desk.routes is not None:
         of_domain = import_module(agency.desk.routes)
         app.include_router(of_domain.router(agency.place, trips.paced))
     app.include_router(_pages())
     add_docs(app)
-    if runs is not None:
-        app.include_router(RunPages(runs).router)
-    app.add_middleware(Guard, local_only=local_only, log_requests=log_requests)
+    if settings.runs is not None:
+        app.include_router(RunPages(settings.runs).router)
+    app.add_middleware(Guard, local_only=settings.host in LOOPBACK)
     for kind in (HTTPException, RequestValidationError, UserError, ToolHostDown, Exception):
         app.add_exception_handler(kind, _refusal)
     return app
@@ -248,15 +241,7 @@ def make_app(
 
 def trip_app(settings: TripServer) -> FastAPI:
     """What a worker runs."""
-    agency = open_agency(settings, ExitStack())
-    return make_app(
-        agency,
-        settings.state,
-        settings.keys,
-        local_only=settings.host in LOOPBACK,
-        log_requests=settings.log_requests,
-        runs=settings.runs,
-    )
+    return make_app(open_agency(settings, ExitStack()), settings)
 
 
 def _pages() -> APIRouter:

@@ -256,13 +256,11 @@ def test_each_change_that_is_offered_gives_a_plan(place, requests):
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[TestClient]:
     build_world(tmp_path / "world", "nano", 990)
-    settings = TripServer(
-        world=str(tmp_path / "world"), state="", host="127.0.0.1", domain="deeptravel"
-    )
+    settings = TripServer(tmp_path / "world", tmp_path / "trips.sqlite", domain="deeptravel")
     from contextlib import ExitStack
 
     with ExitStack() as resources:
-        app = make_app(open_agency(settings, resources), tmp_path / "trips.sqlite")
+        app = make_app(open_agency(settings, resources), settings)
         yield resources.enter_context(TestClient(app, "http://127.0.0.1"))
 
 

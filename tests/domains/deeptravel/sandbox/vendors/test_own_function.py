@@ -117,11 +117,11 @@ def test_the_travellers_page_plans_with_it(at_the_root):
 
     assert main(shlex.split(COMMANDS[0])[1:]) == 0
     services = Path("examples/own_flights.toml")
-    served = TripServer(None, Path(), "127.0.0.1", services=services)
+    served = TripServer(state=at_the_root / "trips.sqlite", services=services)
     wish = {"origin": "Ashelmont", "destination": "Orford", "transport": "flight"}
     days = {"depart_date": "2022-03-04", "return_date": "2022-03-06", "party_size": 2}
     with ExitStack() as resources:
-        app = make_app(open_agency(served, resources), at_the_root / "trips.sqlite")
+        app = make_app(open_agency(served, resources), served)
         with TestClient(app, "http://127.0.0.1") as client:
             asked = {"values": {**wish, **days}, "wait": True}
             trip = client.post("/v1/trips", json=asked).json()
