@@ -117,13 +117,10 @@ class TripStore:
         if row is None:
             return None
         # the events begin anew, but their numbers go on, for browsers that resume
-        last = self._db.execute(
-            "SELECT coalesce(max(number), 0) FROM events WHERE trip=?", (row["number"],)
-        ).fetchone()[0]
-        self._db.execute("DELETE FROM events WHERE trip=?", (row["number"],))
+        self._tell(id, "status", {"status": "running"})
+        newest = "(SELECT max(number) FROM events WHERE trip=:trip)"
         self._db.execute(
-            "INSERT INTO events VALUES (?, ?, 'status', ?)",
-            (row["number"], last + 1, json.dumps({"status": "running"})),
+            f"DELETE FROM events WHERE trip=:trip AND number<{newest}", {"trip": row["number"]}
         )
         return self._json(row)
 
