@@ -10,11 +10,13 @@ from typing import Any, Protocol, runtime_checkable
 from tripwright.agent.turn import write_call
 from tripwright.episode import Session
 from tripwright.errors import UserError
-from tripwright.llm.endpoint import Breaker
+from tripwright.llm.endpoint import Breaker, allow_open_files, map_unordered
 from tripwright.llm.paid_calls import PaidCalls
 from tripwright.tools.faults import FaultyTools
 from tripwright.tools.toolbox import ToolBox
 from tripwright.world.store import World
+
+FILES_OF_AN_EPISODE = 2  # its connection, and its thread's view of the world's store
 
 
 @dataclass(frozen=True)
@@ -31,17 +33,26 @@ class ScriptedPolicy:
             yield session
 
 
-def play_out(
-    session: Session, breaker: Breaker, take_turn: Callable[[Session, Breaker], None]
-) -> Session:
-    """Turn by turn to its end, or until the play is abandoned: for policies that have a thread for
-    each session."""
-    while not session.done and not breaker.abandoned:
-        if session.turn_budget < 1:
-            session.overflow()
-        else:
-            take_turn(session, breaker)
-    return session
+def play_in_threads(
+    sessions: Iterable[Session], concurrency: int, take_turn: Callable[[Session, Breaker], None]
+) -> Iterator[Session]:
+    """Sessions in the order they finish, a thread for each of so many at once, turn by turn to the
+    end or until nobody draws them any more."""
+    allow_open_files(concurrency * FILES_OF_AN_EPISODE)
+    breaker = Breaker()
+
+    def play_one(session: Session) -> Session:
+        while not session.done and not breaker.abandoned:
+            if session.turn_budget < 1:
+                session.overflow()
+            else:
+                take_turn(session, breaker)
+        return session
+
+    try:
+        yield from map_unordered(play_one, sessions, concurrency)
+    finally:
+        breaker.abandoned = True
 
 
 @runtime_checkable

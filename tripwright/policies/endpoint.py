@@ -22,9 +22,9 @@ from tripwright.agent.chat import TokenCounter
 from tripwright.agent.turn import TurnFormat, with_thought, write_call
 from tripwright.episode import Session, Turn
 from tripwright.llm.client import ChatEndpoint, Completion, Fault, RequestedCall
-from tripwright.llm.endpoint import Breaker, allow_open_files, map_unordered
+from tripwright.llm.endpoint import Breaker
 from tripwright.llm.paid_calls import CallKey, PaidCalls, counted
-from tripwright.policies.base import play_out
+from tripwright.policies.base import play_in_threads
 from tripwright.transcript import Transcript
 
 TOOL_CALL = "<tool_call>"
@@ -44,8 +44,6 @@ For each function call, return a json object with function name and arguments wi
 <tool_call>
 {{"name": <function-name>, "arguments": <args-json-object>}}
 </tool_call>"""  # noqa: E501
-
-FILES_OF_AN_EPISODE = 2  # its connection, and its thread's view of the world's store
 
 Notation = Literal["native", "hermes", "verbatim"]
 
@@ -76,18 +74,12 @@ class EndpointPolicy:
     def play(self, sessions: Iterable[Session]) -> Iterator[Session]:
         """In the order they finish. What can never work (a wrong key, an unknown model, no money
         left) is raised at once, as UserError."""
-        allow_open_files(self._concurrency * FILES_OF_AN_EPISODE)
-        breaker = Breaker()
+        return play_in_threads(map(self._counted, sessions), self._concurrency, self._take_turn)
 
-        def play_one(session: Session) -> Session:
-            if self._counter is not None:
-                session.count_with(self._counter)
-            return play_out(session, breaker, self._take_turn)
-
-        try:
-            yield from map_unordered(play_one, sessions, self._concurrency)
-        finally:
-            breaker.abandoned = True
+    def _counted(self, session: Session) -> Session:
+        if self._counter is not None:
+            session.count_with(self._counter)
+        return session
 
     def _take_turn(self, session: Session, breaker: Breaker) -> None:
         how = notation(session, self._native_tools)

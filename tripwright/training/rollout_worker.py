@@ -21,7 +21,6 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +37,8 @@ from tripwright.inference.decoder import Decoder
 from tripwright.inference.local import LocalPolicy, Sampling
 from tripwright.inference.models import merged_state, precision_named
 from tripwright.inference.service import turn_name
-from tripwright.llm.endpoint import Breaker, Fault, allow_open_files, map_unordered
-from tripwright.policies.base import play_out
+from tripwright.llm.endpoint import Breaker, Fault
+from tripwright.policies.base import play_in_threads
 from tripwright.rewards.reward import Reward
 from tripwright.tools.faults import Faults
 from tripwright.tools.toolbox import Tools
@@ -48,7 +47,6 @@ from tripwright.training.rollouts import RolloutGroup, RolloutSettings
 from tripwright.training.served import TokenRequest, token_server
 
 MOST_LOST = 0.25  # of a play's episodes: a server that loses more of them is not at work
-FILES_OF_AN_EPISODE = 2  # its connection, and its thread's view of the world's store
 
 
 class EnginePolicy(LocalPolicy):
@@ -107,18 +105,11 @@ class ServedPolicy:
         assert branching is None  # recipes are checked for it
         self.figures, self.last_play, self._lost, count = Counter(), {"server": {}}, [], 0
         self._refresh()
-        breaker, at_once = Breaker(), self.settings.max_concurrent_rollouts
         sessions = list(itertools.chain.from_iterable(groups))
-        at_once = min(at_once or len(sessions), len(sessions))
-        allow_open_files(at_once * FILES_OF_AN_EPISODE)
-
-        play_one = partial(play_out, breaker=breaker, take_turn=self._take_turn)
-        try:
-            for session in map_unordered(play_one, sessions, at_once):
-                count += 1
-                yield session
-        finally:
-            breaker.abandoned = True
+        at_once = min(self.settings.max_concurrent_rollouts or len(sessions), len(sessions))
+        for session in play_in_threads(sessions, at_once, self._take_turn):
+            count += 1
+            yield session
         if len(self._lost) > MOST_LOST * count:
             raise UserError(
                 f"{self.how.kind} lost {len(self._lost)} of {count} episodes of a step:"
