@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from tripwright.errors import UserError
 from tripwright.llm.endpoint import Endpoint, Fault, FaultKind
@@ -19,8 +19,7 @@ from tripwright.llm.endpoint import Endpoint, Fault, FaultKind
 __all__ = ["ChatEndpoint", "Completion", "Fault", "FaultKind", "RequestedCall"]
 
 
-@dataclass(frozen=True)
-class RequestedCall:
+class RequestedCall(NamedTuple):
     """A native tool call. `arguments` is the JSON text as the model wrote it, valid or not."""
 
     id: str

@@ -213,7 +213,7 @@ class PaidCalls:
                 return
             if self._journal is None:
                 self._journal = Journal(self.path)
-            self._journal.append(_record(request, completion))
+            self._journal.append({**vars(request), "completion": vars(completion)})
             self._remember(request, completion)
             self._use(request)
             self._count(completion)
@@ -295,33 +295,11 @@ def _discard(usage: dict[str, float], lost: Completion) -> None:
             usage[f"discarded_{name}"] = usage.get(f"discarded_{name}", 0) + amount
 
 
-def _record(request: CallKey, completion: Completion) -> dict[str, Any]:
-    answer = {
-        "text": completion.text,
-        "tool_calls": [[call.id, call.name, call.arguments] for call in completion.tool_calls],
-        "finish_reason": completion.finish_reason,
-        "usage": completion.usage,
-        **({"reasoning": completion.reasoning} if completion.reasoning else {}),
-    }
-    return {
-        "episode": request.episode,
-        "step": request.step,
-        "sha256": request.sha256,
-        "completion": answer,
-    }
-
-
 def _read(record: Any) -> tuple[CallKey, Completion]:
     answer = record["completion"]
-    calls = tuple(RequestedCall(*map(str, call)) for call in answer["tool_calls"])
-    completion = Completion(
-        str(answer["text"]),
-        calls,
-        answer["finish_reason"],
-        dict(answer["usage"]),
-        str(answer.get("reasoning", "")),
-    )
-    return CallKey(str(record["episode"]), str(record["step"]), str(record["sha256"])), completion
+    calls = tuple(RequestedCall(*call) for call in answer["tool_calls"])
+    completion = Completion(**{**answer, "tool_calls": calls})
+    return CallKey(record["episode"], record["step"], record["sha256"]), completion
 
 
 class JudgementLog:
