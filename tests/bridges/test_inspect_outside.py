@@ -203,7 +203,8 @@ def test_stars_questions_are_searched_and_scored(endpoint, retriever, tmp_path, 
     assert user == {"role": "user", "content": "an endless search?"}
     shown = '<tool_response>\nDoc 1(Title: "Rome") Rome is the capital of Italy.\n'
     assert rest[1]["role"] == "user" and rest[1]["content"].startswith(shown)
-    assert samples["musique/t0"].metadata["stop_reason"] == "max_calls"
+    unanswered = samples["musique/t0"].scores["answer_match"]
+    assert unanswered.metadata["stop_reason"] == "max_calls" and unanswered.answer is None
     assert samples["musique/t1"].error is not None
 
     score = imported(log, tmp_path / "run")

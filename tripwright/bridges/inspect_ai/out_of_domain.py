@@ -51,14 +51,8 @@ from inspect_ai.solver import Generate, Solver, TaskState, generate, solver
 
 from tripwright.agent.dialect import TOOLS, Dialect
 from tripwright.agent.turn import TurnFormat
-from tripwright.bridges.inspect_ai.trips import (
-    EpisodeFault,
-    chat_messages,
-    converse,
-    in_one_line,
-    last_words,
-)
-from tripwright.episode import Asked, Episode, TaskDefaults, open_session
+from tripwright.bridges.inspect_ai.trips import episode, final, in_one_line
+from tripwright.episode import Asked, Episode, TaskDefaults
 from tripwright.errors import NotJson, UserError, read_json
 from tripwright.files import json_lines
 from tripwright.llm.endpoint import Endpoint, Fault
@@ -66,7 +60,8 @@ from tripwright.tools.answer import ToolError, defused
 from tripwright.tools.face import Face, Pieces, Refusal, ToolResult
 from tripwright.tools.signatures import Core
 from tripwright.tools.toolbox import AnswerBox, ToolHostDown
-from tripwright.transcript import StopReason, Transcript
+from tripwright.transcript import Transcript
+from tripwright.verdict import Group, Verdict, facts_of, format_group
 
 Example = Mapping[str, Any]
 
@@ -389,10 +384,11 @@ SPLITS = ("test", "dev")  # the later three sets have no answers to their test q
 
 @dataclass(frozen=True)
 class Question(TaskDefaults):
-    """One question as an episode, which Inspect's scorer judges."""
+    """One question as an episode, judged by exact match with any of the golden answers."""
 
     id: str
     query: str
+    golden: tuple[str, ...]
     box: AnswerBox
     domain = where = "star_search"
 
@@ -407,10 +403,15 @@ class Question(TaskDefaults):
         return self.box
 
     def judged(self, transcript: Transcript, plan_format: str) -> Episode:
-        return Episode(self, transcript, None)
+        said = transcript.answer
+        right = said is not None and exact_match(said, self.golden)
+        answered = format_group(f"no answer: {transcript.stop_reason}" if said is None else None)
+        facts = facts_of(exact_match=(right, f"expected {' or '.join(self.golden)}"))
+        groups = answered, Group("answer", tuple(facts), facts)
+        return Episode(self, transcript, Verdict("exact match", groups, right, said is not None))
 
     def asked(self, transcript: Transcript) -> Asked:
-        return {}
+        return {"answer": ("exact_match",)}
 
 
 def read_questions(folder: Path) -> list[Sample]:
@@ -467,37 +468,21 @@ def exact_match(answer: str, golden: Sequence[str]) -> bool:
 def star_search(questions: str, retriever: str, passages: int = PASSAGES) -> Task:
     """FlashRAG's question sets under `questions`, with STAR's prompt and a Search tool over the
     server at `retriever`."""
+    samples = read_questions(Path(questions))
+    box = AnswerBox(WikipediaSearch(retriever, passages), FACE)
+    asked = {
+        str(each.id): Question(str(each.id), str(each.input), tuple(each.target), box)
+        for each in samples
+    }
     return Task(
-        dataset=MemoryDataset(read_questions(Path(questions)), name="star_search"),
-        solver=searching(AnswerBox(WikipediaSearch(retriever, passages), FACE)),
+        dataset=MemoryDataset(samples, name="star_search"),
+        solver=episode(asked, DIALECT, native_tools=False, samples=1),
         scorer=answer_match(),
         fail_on_error=False,  # a dead server costs its samples, which eval-retry plays again
     )
 
 
-@solver
-def searching(tools: AnswerBox) -> Solver:
-    async def solve(state: TaskState, generate: Generate) -> TaskState:
-        session = open_session(Question(str(state.sample_id), state.input_text, tools), DIALECT)
-        await converse(session, native_tools=False)
-        transcript = session.transcript
-        state.messages = chat_messages(transcript, "verbatim", tools.schemas)
-        state.output = last_words(transcript, str(state.model))
-        state.metadata["stop_reason"] = str(transcript.stop_reason)
-        if transcript.stop_reason is StopReason.UNSCORED:
-            raise EpisodeFault(transcript.fault or "unscored for an unknown reason")
-        state.metadata["answer"] = transcript.answer
-        return state
-
-    return solve
-
-
 @scorer(metrics=[grouped(accuracy(), "level"), stderr()])
 def answer_match() -> Scorer:
-    async def judge(state: TaskState, target: Target) -> Score:
-        answer = state.metadata["answer"]
-        right = answer is not None and exact_match(answer, list(target))
-        stopped = None if answer is not None else f"no answer: {state.metadata['stop_reason']}"
-        return Score(value=CORRECT if right else INCORRECT, answer=answer, explanation=stopped)
-
-    return judge
+    """By the question's own verdict."""
+    return final()

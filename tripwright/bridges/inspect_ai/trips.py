@@ -227,35 +227,23 @@ def _keep(state: TaskState, record: dict[str, Any], transcript: Transcript, mode
 
 
 @metric(scores="unreduced")
-def rates() -> Metric:
+def figures() -> Metric:
     """T4's rates, pass^k and means as score.json has them, each with the ends of its interval; the
-    final pass rate by level."""
+    final pass rate by level; and the share that passes each constraint among the episodes it
+    applies to, which sum up to the micro rates."""
 
     def measure(scores: list[SampleScore]) -> dict[str, float]:
-        score = _score(scores)
+        records = [score.score.metadata[EPISODE] for score in scores if score.score.metadata]
+        score = score_records(records, "", {})
         levels = score.get("levels", {})
         of_levels = {f"final_{name}": metrics["final"] for name, metrics in levels.items()}
-        return {
+        found = {
             f"{name}{end}": estimate[key]
             for name, estimate in {**score["metrics"], **of_levels}.items()
-            if estimate["value"] is not None
             for end, key in (("", "value"), ("_low", "low"), ("_high", "high"))
         }
-
-    return measure
-
-
-@metric(scores="unreduced")
-def constraints() -> Metric:
-    """The share that passes each constraint among the episodes it applies to; these sum up to the
-    micro rates."""
-
-    def measure(scores: list[SampleScore]) -> dict[str, float]:
-        return {
-            name: estimate["value"]
-            for name, estimate in _score(scores)["constraints"].items()
-            if estimate["value"] is not None
-        }
+        found |= {name: estimate["value"] for name, estimate in score["constraints"].items()}
+        return {name: value for name, value in found.items() if value is not None}
 
     return measure
 
@@ -295,7 +283,7 @@ def final() -> Scorer:
     return of_episodes(score)
 
 
-@scorer(metrics=[rates(), constraints()])
+@scorer(metrics=[figures()])
 def facts() -> Scorer:
     """1 or 0 for every constraint that the episode is held to; what was not evaluated did not
     pass."""
@@ -340,11 +328,6 @@ def without_words(record: Mapping[str, Any]) -> dict[str, Any]:
     ]
     outcome = {name: transcript.get(name) for name in ("stop_reason", "fault", "usage")}
     return {**record, "transcript": {**outcome, "segments": segments}}
-
-
-def _score(scores: list[SampleScore]) -> dict[str, Any]:
-    records = [score.score.metadata[EPISODE] for score in scores if score.score.metadata]
-    return score_records(records, "", {})
 
 
 Arguments = ParamSpec("Arguments")
