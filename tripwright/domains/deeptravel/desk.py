@@ -13,8 +13,8 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import MAXYEAR, datetime, timedelta
 from datetime import date as Date
-from datetime import datetime, timedelta
 from typing import Any
 
 from tripwright.domains.deeptravel.cards import (
@@ -55,7 +55,7 @@ from tripwright.domains.deeptravel.requests.words import (
     heard_request,
     word_request,
 )
-from tripwright.domains.deeptravel.worlds.worlds import LAST_YEAR, CityMap, WorldProvider
+from tripwright.domains.deeptravel.worlds.worlds import CityMap, WorldProvider
 from tripwright.domains.desk import (
     EMPTY,
     Check,
@@ -546,7 +546,7 @@ def _moment(day: str, clock: str = "00:00") -> datetime | None:
         moment = datetime.fromisoformat(f"{day}T{clock}")
     except ValueError:
         return None
-    return moment if moment.year <= LAST_YEAR else None
+    return moment if moment.year < MAXYEAR else None
 
 
 def _checks(verdict: Verdict, rubrics: Mapping[str, bool | None]) -> Iterator[Check]:

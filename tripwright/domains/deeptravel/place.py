@@ -9,14 +9,19 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tripwright.domains.deeptravel.sandbox.provider import Provider, load_services, tools_in
+from tripwright.domains.deeptravel.sandbox.provider import (
+    AnswerSource,
+    Provider,
+    load_services,
+    tools_in,
+)
 from tripwright.domains.deeptravel.sandbox.sandbox import (
     Sandbox,
     checked_day,
     recorded_providers,
 )
 from tripwright.domains.deeptravel.tools.answers import RECORDS
-from tripwright.domains.deeptravel.tools.live_tools import AnswerSource, LiveToolBox
+from tripwright.domains.deeptravel.tools.live_tools import LiveToolBox
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.domains.place import Place, PlaceOptions
 from tripwright.errors import UserError

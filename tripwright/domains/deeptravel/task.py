@@ -16,7 +16,8 @@ from typing import Any
 from tripwright.agent.dialect import Dialect
 from tripwright.domains.deeptravel.cards import CARDS, NotCards, read_cards
 from tripwright.domains.deeptravel.request import TravelRequest
-from tripwright.domains.deeptravel.tools.live_tools import AnswerSource, LiveToolBox, OnFault
+from tripwright.domains.deeptravel.sandbox.provider import AnswerSource
+from tripwright.domains.deeptravel.tools.live_tools import LiveToolBox, OnFault
 from tripwright.domains.deeptravel.verifiers.findings import (
     PASSING_CONCLUSIONS,
     RUBRICS,

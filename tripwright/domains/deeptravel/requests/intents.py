@@ -21,6 +21,7 @@ from itertools import combinations
 from typing import Any, Literal, NamedTuple, get_args
 
 from tripwright.domains.deeptravel.request import Transport, TravelRequest, Wish
+from tripwright.domains.deeptravel.sandbox.provider import AnswerSource
 from tripwright.domains.deeptravel.tools.answers import (
     FlightOffer,
     HotelOffer,
@@ -31,7 +32,7 @@ from tripwright.domains.deeptravel.tools.answers import (
     TrainOffer,
     values_of,
 )
-from tripwright.domains.deeptravel.tools.live_tools import AnswerSource, answer_of
+from tripwright.domains.deeptravel.tools.live_tools import answer_of
 from tripwright.errors import UserError
 from tripwright.tools.answer import ToolError
 from tripwright.tools.http import ProviderFault

@@ -79,22 +79,28 @@ class Terms(Options):
         return 1 / self.requests_per_second if self.requests_per_second else 0.0
 
 
-class Provider(Protocol):
-    """`tools` are those of row D1 that it answers. Threads may share one."""
+class AnswerSource(Protocol):
+    """A provider, or a sandbox, which asks providers and remembers. `tools` are those of row D1
+    that it answers. Threads may share one."""
+
+    @property
+    def tools(self) -> frozenset[str]: ...
+
+    def ask(self, tool: str, arguments: Mapping[str, Any]) -> ProviderAnswer:
+        """Raises ProviderFault, and a sandbox NotRecorded where only recorded answers count."""
+        ...
+
+
+class Provider(AnswerSource, Protocol):
+    """`ask` is one attempt, with arguments that are complete and of the right types. It raises
+    ProviderFault and nothing else."""
 
     @property
     def name(self) -> str: ...
     @property
     def version(self) -> str: ...
     @property
-    def tools(self) -> frozenset[str]: ...
-    @property
     def terms(self) -> Terms: ...
-
-    def ask(self, tool: str, arguments: Mapping[str, Any]) -> ProviderAnswer:
-        """One attempt. `arguments` are complete and of the right types. Raises ProviderFault and
-        nothing else."""
-        ...
 
 
 def answer_from(

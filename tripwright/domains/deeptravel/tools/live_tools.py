@@ -19,8 +19,9 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from operator import attrgetter
-from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
+from tripwright.domains.deeptravel.sandbox.provider import AnswerSource
 from tripwright.domains.deeptravel.sandbox.sandbox import NotRecorded
 from tripwright.domains.deeptravel.tools.answers import (
     RECORDS,
@@ -57,18 +58,6 @@ from tripwright.world.store import World
 OnFault = Literal["stop", "tell"]
 LONGEST_ARGUMENT = 300  # characters
 YEARS = (1900, 2199)  # an argument outside them is a slip of the pen
-
-
-class AnswerSource(Protocol):
-    """A provider (`domains/deeptravel/sandbox/provider.py`) or a sandbox
-    (`domains/deeptravel/sandbox/sandbox.py`)."""
-
-    @property
-    def tools(self) -> frozenset[str]: ...
-
-    def ask(self, tool: str, arguments: Mapping[str, Any]) -> ProviderAnswer:
-        """Raises ProviderFault, and NotRecorded where only recorded answers count."""
-        ...
 
 
 class LiveTools(Core):
