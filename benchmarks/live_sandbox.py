@@ -168,7 +168,7 @@ def report(
         for kind, count in total["faults"].items():
             faults[kind] = faults.get(kind, 0) + count
     opened = open_store(store, create=False)
-    snapshot = describe(opened, opened.counts()[0].snapshot)
+    snapshot = describe(opened, opened.days()[0])
     opened.close()
     print(opened.name)
     print(

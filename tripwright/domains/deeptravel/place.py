@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from tripwright.domains.deeptravel.sandbox.provider import (
 from tripwright.domains.deeptravel.sandbox.sandbox import (
     Sandbox,
     checked_day,
+    opened_store,
     recorded_providers,
 )
 from tripwright.domains.deeptravel.tools.answers import RECORDS
@@ -26,7 +27,6 @@ from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.domains.place import Place, PlaceOptions
 from tripwright.errors import UserError
 from tripwright.tools.face import Face
-from tripwright.tools.http import ProviderFault
 from tripwright.tools.toolbox import Tools
 from tripwright.world.store import World
 
@@ -79,14 +79,8 @@ def live_source(options: PlaceOptions) -> Iterator[LiveSource]:
     if options.store is None:
         yield _source(options, providers)
         return
-    from tripwright.domains.deeptravel.sandbox.store import open_store
-
-    with closing(open_store(options.store, create=not options.replay)) as store:
-        try:
-            source = _source(options, providers, store)
-        except ProviderFault as fault:  # the store can be opened and not be read
-            raise UserError(str(fault)) from None
-        yield source
+    with opened_store(options.store, create=not options.replay) as store:
+        yield _source(options, providers, store)
 
 
 def _source(

@@ -24,9 +24,9 @@ import threading
 import time
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
 from itertools import islice
@@ -330,11 +330,22 @@ def read_body(body: bytes, store: str) -> ProviderAnswer:
         raise UserError(f"The store {store} is damaged: an answer in it cannot be read.") from None
 
 
+@contextmanager
+def opened_store(name: str, create: bool) -> Iterator[Store]:
+    """A store that fails while it is used is one line for the user."""
+    from tripwright.domains.deeptravel.sandbox.store import open_store
+
+    with closing(open_store(name, create)) as store:
+        try:
+            yield store
+        except ProviderFault as fault:
+            raise UserError(str(fault)) from None
+
+
 def check_recorded(store: Store, snapshot: str) -> None:
     """A replay of a day that nobody recorded is a mistake, not a run full of misses. Raises
     UserError."""
-    days = sorted({count.snapshot for count in store.counts()})
-    if snapshot not in days:
+    if snapshot not in (days := store.days()):
         has = f"it has {', '.join(days)}" if days else "it is empty"
         raise UserError(f"The store {store.name} has no snapshot of {snapshot}: {has}.")
 
@@ -393,13 +404,12 @@ def copy_day(source: Store, day: str, target: Store) -> Snapshot:
 
 def only_day(store: Store) -> str:
     """Raises UserError where a store has none or several."""
-    days = {count.snapshot for count in store.counts()}
-    if len(days) != 1:
+    if len(days := store.days()) != 1:
         raise UserError(
             f"{store.name} has {len(days)} days: expected the one of a file that 'tripwright"
             " sandbox export' wrote."
         )
-    return checked_day(days.pop())
+    return checked_day(days[0])
 
 
 @dataclass(frozen=True)
@@ -425,17 +435,14 @@ def recorded_providers(
     is to see the tools that it saw then.
     """
     providers: dict[str, Provider] = {}
-    for count in store.counts():
-        if count.snapshot != checked_day(day):
-            continue
-        if (other := providers.get(count.tool)) is not None:
+    for tool, name, version in store.vendors(checked_day(day)):
+        if (other := providers.get(tool)) is not None:
             raise UserError(
-                f"The snapshot of {day} has {count.tool} answered by '{other.name}"
-                f" {other.version}', '{count.provider} {count.version}': one day's answers are of"
-                " one provider. Record the day anew under another."
+                f"The snapshot of {day} has {tool} answered by '{other.name} {other.version}',"
+                f" '{name} {version}': one day's answers are of one provider. Record the day anew"
+                " under another."
             )
-        offered = frozenset((count.tool,))
-        providers[count.tool] = RecordedProvider(count.provider, count.version, offered)
+        providers[tool] = RecordedProvider(name, version, frozenset((tool,)))
     for tool in tools:
         providers.setdefault(tool, RecordedProvider("nobody", "", frozenset((tool,))))
     return providers
@@ -456,16 +463,6 @@ class RefreshCounts:
     @property
     def done(self) -> int:
         return self.known + self.answered + self.unanswered.total()
-
-    def add(self, tool: str, found: bool | ProviderFault) -> None:
-        """One question more: whether its answer was known, or why there is none."""
-        if isinstance(found, ProviderFault):
-            self.unanswered[tool] += 1
-            self.problems.setdefault(tool, str(found))
-        elif found:
-            self.known += 1
-        else:
-            self.answered += 1
 
 
 def refresh(
@@ -510,6 +507,7 @@ def refresh(
     refusing: dict[str, ProviderFault] = {}  # such a vendor is not asked a thousand times
 
     def ask(question: tuple[str, str]) -> tuple[str, bool | ProviderFault]:
+        """The tool, and whether its answer was known, or why there is none."""
         tool, arguments = question
         if tool in refusing:
             return tool, refusing[tool]
@@ -524,6 +522,11 @@ def refresh(
             return tool, fault
 
     for tool, found in map_unordered(ask, sorted(asked), threads):
-        counts.add(tool, found)
+        if isinstance(found, ProviderFault):
+            counts.unanswered[tool] += 1
+            counts.problems.setdefault(tool, str(found))
+        else:
+            counts.known += found
+            counts.answered += not found
         report(counts)
     return counts

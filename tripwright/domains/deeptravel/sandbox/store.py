@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, TypeVar
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from sqlalchemy import (
@@ -77,14 +77,6 @@ INSERT = text(
     " (:key, :snapshot, :tool, :provider, :version, :arguments, :body) ON CONFLICT (key) DO NOTHING"
 )
 _Result = TypeVar("_Result")
-
-
-class Count(NamedTuple):
-    snapshot: str
-    tool: str
-    provider: str
-    version: str
-    answers: int
 
 
 class Store:
@@ -239,10 +231,15 @@ class Store:
                     )
                 yield StoredAnswer(question, self._body(body))
 
-    def counts(self) -> list[Count]:
-        columns = "snapshot, tool, provider, version"
-        sql = f"SELECT {columns}, count(*) FROM sandbox_answer GROUP BY {columns}"
-        return [Count(*row) for row in self._run(f"{sql} ORDER BY {columns}")]
+    def days(self) -> list[str]:
+        sql = "SELECT DISTINCT snapshot FROM sandbox_answer ORDER BY snapshot"
+        return [day for (day,) in self._run(sql)]
+
+    def vendors(self, snapshot: str) -> list[tuple[str, str, str]]:
+        """Who answered on a day: (tool, provider, version)."""
+        columns = "tool, provider, version"
+        sql = f"SELECT DISTINCT {columns} FROM sandbox_answer WHERE snapshot = :snapshot"
+        return self._run(f"{sql} ORDER BY {columns}", snapshot=snapshot)
 
     def drop(self, snapshot: str) -> None:
         self._run("DELETE FROM sandbox_answer WHERE snapshot = :snapshot", snapshot=snapshot)

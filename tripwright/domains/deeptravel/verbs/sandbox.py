@@ -3,11 +3,9 @@ file."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -15,13 +13,13 @@ from tripwright.cli.options import Json, option
 from tripwright.cli.table import print_figures
 from tripwright.domains.deeptravel.sandbox import sandbox as snapshots
 from tripwright.domains.deeptravel.sandbox.provider import load_services
-from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox, check_recorded, checked_day
-from tripwright.errors import UserError
+from tripwright.domains.deeptravel.sandbox.sandbox import (
+    Sandbox,
+    check_recorded,
+    checked_day,
+    opened_store,
+)
 from tripwright.progress import StatusLine
-from tripwright.tools.http import ProviderFault
-
-if TYPE_CHECKING:
-    from tripwright.domains.deeptravel.sandbox.store import Store  # loads SQLAlchemy
 
 StoreName = Annotated[
     str, typer.Option("--store", help="A SQLite file, or the URL of a PostgreSQL database.")
@@ -45,9 +43,9 @@ def info(
       tripwright sandbox info --store runs/live.sqlite --snapshot 2026-06-20 --json
       tripwright sandbox info --store postgresql://me@db.example/tripwright
     """
-    with _opened(store) as answer_store:
-        days = {snapshot} if snapshot else {count.snapshot for count in answer_store.counts()}
-        found = [asdict(snapshots.describe(answer_store, day)) for day in sorted(days)]
+    with opened_store(store, create=False) as answer_store:
+        days = [snapshot] if snapshot else answer_store.days()
+        found = [asdict(snapshots.describe(answer_store, day)) for day in days]
     print_figures({"store": answer_store.name, "snapshots": found}, as_json)
 
 
@@ -82,7 +80,7 @@ def refresh_day(
       tripwright sandbox refresh --store runs/live.sqlite --from 2026-06-20 --to 2026-06-21 \\
         --services live.toml --tool flight_search
     """
-    with _opened(store) as answer_store:
+    with opened_store(store, create=False) as answer_store:
         sandbox = Sandbox(load_services(services), answer_store, to_day)
         line = StatusLine()
 
@@ -120,9 +118,9 @@ def export_day(
       tripwright sandbox export --store runs/live.sqlite --snapshot 2026-06-20 \\
         --out 2026-06-20.sqlite
     """
-    with _opened(store) as source:
+    with opened_store(store, create=False) as source:
         check_recorded(source, checked_day(snapshot))  # before a file is made
-        with _opened(out, create=True) as target:
+        with opened_store(out, create=True) as target:
             print_figures(asdict(snapshots.copy_day(source, snapshot, target)), as_json)
 
 
@@ -136,9 +134,9 @@ def import_day(
     Examples:
       tripwright sandbox import 2026-06-20.sqlite --store runs/live.sqlite
     """
-    with _opened(str(file)) as source:
+    with opened_store(str(file), create=False) as source:
         day = snapshots.only_day(source)
-        with _opened(store, create=True) as target:
+        with opened_store(store, create=True) as target:
             print_figures(asdict(snapshots.copy_day(source, day, target)), as_json)
 
 
@@ -148,21 +146,7 @@ def drop_day(store: StoreName, snapshot: Day, as_json: Json = False) -> None:
     Examples:
       tripwright sandbox drop --store runs/live.sqlite --snapshot 2026-06-20
     """
-    with _opened(store) as answer_store:
+    with opened_store(store, create=False) as answer_store:
         description = snapshots.describe(answer_store, snapshot)
         answer_store.drop(snapshot)
     print_figures(asdict(description), as_json)
-
-
-@contextmanager
-def _opened(name: str, create: bool = False) -> Iterator[Store]:
-    """A store that fails while it is used is one line for the user."""
-    from tripwright.domains.deeptravel.sandbox.store import open_store
-
-    store = open_store(name, create)
-    try:
-        yield store
-    except ProviderFault as fault:
-        raise UserError(str(fault)) from None
-    finally:
-        store.close()

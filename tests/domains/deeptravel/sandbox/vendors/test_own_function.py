@@ -104,7 +104,7 @@ def test_training_asks_the_function_and_replays_it(at_the_root):
         session = expert_session(domain, request, place, recipe.dialect.dialect(), None)
         assert domain.expert.keeps(session)
     store = open_store("runs/own_flights.sqlite", create=False)
-    asked = {(count.tool, count.provider) for count in store.counts()}
+    asked = {(tool, name) for day in store.days() for tool, name, _ in store.vendors(day)}
     assert {("flight_search", "python"), ("hotel_search", "world")} <= asked
 
 
