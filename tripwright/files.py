@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -78,6 +78,12 @@ def json_object(path: Path) -> dict[str, Any] | None:
     except (ValueError, FileNotFoundError):
         return None
     return record if isinstance(record, dict) else None
+
+
+def write_json_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
+    """One object a line, as `json_lines` reads them."""
+    lines = (json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+    write_atomically(path, "".join(lines))
 
 
 def json_lines(path: Path) -> Iterator[tuple[int, Any]]:

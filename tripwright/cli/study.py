@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +11,7 @@ import typer
 from tripwright.cli.options import Json, Restart, argument, flag, option
 from tripwright.cli.table import print_figures
 from tripwright.errors import counted
-from tripwright.files import check_new, write_atomically
+from tripwright.files import check_new, write_json_lines
 
 StudyFolder = Annotated[
     Path, typer.Argument(metavar="STUDY", help="The folder that 'study make' wrote.")
@@ -98,5 +97,5 @@ def export(
 
     opened = Study(study)
     lines = merged(opened, read_labels(opened, labels or ()), run)
-    write_atomically(out, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
+    write_json_lines(out, lines)
     print(f"{counted(len(lines), 'line')} in {out}", file=sys.stderr)

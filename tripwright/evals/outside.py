@@ -30,7 +30,7 @@ from typing import Any
 from tripwright.errors import NotJson, UserError, read_json
 from tripwright.evals.run_card import environment
 from tripwright.evals.scoreboard import score_records
-from tripwright.files import json_lines, whole_folder
+from tripwright.files import json_lines, whole_folder, write_json_lines
 from tripwright.runs import CARD, SCORE, TRANSCRIPTS, VERSION, VERSION_ENTRY
 from tripwright.transcript import Segment, StopReason, Transcript
 from tripwright.verdict import FORMAT, SCHEMA, Verdict, format_group, verified_by
@@ -228,10 +228,9 @@ def import_results(
     }
     records = list(_records(answers, first.benchmark, rules))
     score = score_records(records, rules, card)
-    lines = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
     with whole_folder(out) as partial:
         (partial / CARD).write_text(json.dumps(card, indent=2) + "\n", encoding="utf-8")
-        (partial / TRANSCRIPTS).write_text(lines, encoding="utf-8")
+        write_json_lines(partial / TRANSCRIPTS, records)
         (partial / SCORE).write_text(json.dumps(score, indent=2) + "\n", encoding="utf-8")
     return score
 

@@ -34,7 +34,14 @@ from tripwright.domains import domains
 from tripwright.errors import UserError
 from tripwright.evals.comparison import run_names
 from tripwright.evals.outcome import request_facts
-from tripwright.files import csv_rows, csv_text, json_lines, json_object, write_atomically
+from tripwright.files import (
+    csv_rows,
+    csv_text,
+    json_lines,
+    json_object,
+    write_atomically,
+    write_json_lines,
+)
 from tripwright.runs import TRANSCRIPTS, episode_lines, transcripts_at
 from tripwright.statistics.agreement import (
     Item,
@@ -143,12 +150,12 @@ def make_study(
     all_questions = files(__package__).joinpath("study.toml").read_text(encoding="utf-8")
     questions = tomllib.loads(all_questions)[kind]
     out.mkdir(parents=True, exist_ok=True)
-    write_atomically(out / ITEMS, _json_lines(items))
+    write_json_lines(out / ITEMS, items)
     # a spreadsheet to fill in: an empty column for the rater, each dimension and a note
     blank = ["rater", *(each["key"] for each in questions), "note"]
     rows = ([*map(_cell, item.values()), *[""] * len(blank)] for item in items)
     write_atomically(out / FORM, csv_text([*items[0], *blank], rows))
-    write_atomically(out / KEY, _json_lines(key))
+    write_json_lines(out / KEY, key)
     about = {"seed": seed, "items": len(items), "dimensions": questions}
     write_atomically(out / STUDY, json.dumps(about, indent=2, ensure_ascii=False) + "\n")
     times = Counter(request for request, _, _ in draws)
@@ -233,10 +240,6 @@ def _cell(value: Any) -> Any:
     if isinstance(value, str) and len(value) > LONGEST_CELL:
         return f"{value[:LONGEST_CELL]} … (the rest is in {ITEMS})"
     return value
-
-
-def _json_lines(records: Iterable[Mapping[str, Any]]) -> str:
-    return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
 
 
 # ---- in

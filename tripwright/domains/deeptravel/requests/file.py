@@ -10,7 +10,6 @@ measurement.
 
 from __future__ import annotations
 
-import json
 import random
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +19,7 @@ from typing import Any, NamedTuple
 from tripwright.domains.deeptravel.request import MADE_BY, Level, TravelRequest
 from tripwright.domains.domain import Requests
 from tripwright.errors import UserError
-from tripwright.files import csv_rows, csv_text, write_atomically
+from tripwright.files import csv_rows, csv_text, write_json_lines
 from tripwright.runs import episode_lines, transcripts_at
 
 COLUMNS = ("accept", "id", "level", "request", "intents")
@@ -42,11 +41,7 @@ def read_requests(path: Path) -> list[TravelRequest]:
 
 
 def write_requests(path: Path, requests: Iterable[TravelRequest]) -> None:
-    write_atomically(path, lines_of(request.record() for request in requests))
-
-
-def lines_of(records: Iterable[dict[str, Any]]) -> str:
-    return "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+    write_json_lines(path, (request.record() for request in requests))
 
 
 def proofs_beside(path: Path) -> Path:

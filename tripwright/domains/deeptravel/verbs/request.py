@@ -15,7 +15,6 @@ from tripwright.cli.table import print_figures
 from tripwright.domains.deeptravel.place import live_source
 from tripwright.domains.deeptravel.requests import file as request_file
 from tripwright.domains.deeptravel.requests.file import (
-    lines_of,
     proofs_beside,
     read_requests,
     write_requests,
@@ -34,7 +33,13 @@ from tripwright.domains.deeptravel.requests.make import (
 )
 from tripwright.domains.place import PlaceOptions
 from tripwright.errors import UserError
-from tripwright.files import check_folder, check_new, make_parent, write_atomically
+from tripwright.files import (
+    check_folder,
+    check_new,
+    make_parent,
+    write_atomically,
+    write_json_lines,
+)
 from tripwright.progress import StatusLine
 from tripwright.world.store import World
 
@@ -114,8 +119,7 @@ def make(  # long: most of it is help
     make_parent(out)
     # the proofs first: where there are requests, there are proofs of them
     proofs = proofs_beside(out)
-    records = ({"id": request.id, **asdict(proof)} for request, proof in proven)
-    write_atomically(proofs, lines_of(records))
+    write_json_lines(proofs, ({"id": request.id, **asdict(proof)} for request, proof in proven))
     write_requests(out, [request for request, _ in proven])
     figures = {
         "out": str(out),
@@ -199,7 +203,7 @@ def difficulty(
         {"id": name, "difficulty": one.difficulty, "attempts": one.attempts, "passed": one.passed}
         for name, one in tried.items()
     )
-    write_atomically(files["difficulty"], lines_of(measured))
+    write_json_lines(files["difficulty"], measured)
     write_requests(files["sft"], sft)
     write_requests(files["rl"], rl)
     levels = Counter(one.level for one in tried.values())

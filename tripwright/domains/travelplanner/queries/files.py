@@ -41,7 +41,7 @@ from tripwright.domains.travelplanner.query import Query, iter_queries
 from tripwright.domains.travelplanner.rules.evaluate import Rules, judge
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.errors import UserError
-from tripwright.files import Journal, write_atomically
+from tripwright.files import Journal, write_json_lines
 from tripwright.world.store import World
 
 T = TypeVar("T")
@@ -123,8 +123,7 @@ def make_files(
         except Exhausted:
             journal.path.unlink()  # going on would end here again
             raise
-        lines = (json.dumps(record, ensure_ascii=False) + "\n" for record in batch.records)
-        write_atomically(out, "".join(lines))
+        write_json_lines(out, batch.records)
         journal.path.unlink()
     return batch
 

@@ -24,7 +24,7 @@ from tripwright.domains.travelplanner.queries.reading import Gazetteer
 from tripwright.domains.travelplanner.queries.wording import Style, unwordable
 from tripwright.domains.travelplanner.query import Query, iter_queries
 from tripwright.errors import UserError
-from tripwright.files import Journal, check_new, make_parent, write_atomically
+from tripwright.files import Journal, check_new, make_parent, write_json_lines
 from tripwright.llm.client import ChatEndpoint
 from tripwright.llm.endpoint import map_unordered
 from tripwright.progress import StatusLine
@@ -210,8 +210,7 @@ def _word_all(
             rate = len(wordings) / max(status.seconds, 0.001)
             status.show(f"{len(records)} of {len(requests)} requests worded, {rate:.1f}/s")
     status.end()
-    lines = (json.dumps(records[line], ensure_ascii=False) + "\n" for line in sorted(records))
-    write_atomically(out, "".join(lines))
+    write_json_lines(out, (records[line] for line in sorted(records)))
     return _counts(len(requests), list(records.values()), wordings)
 
 
