@@ -132,9 +132,8 @@ def test_a_wrong_key_is_the_users_to_mend(judge):
         LlmJudge(judge.endpoint()).trajectory(said.REQUEST, said.episode())
 
 
-@pytest.mark.parametrize("answer", [None, "", " \n", "x" * (LONGEST_ANSWER + 1)])
-def test_no_answer_and_a_flood_fail_without_a_paid_call(judge, answer):
-    verifier = LlmJudge(judge.endpoint())
+def test_a_flood_fails_without_a_paid_call(judge):
+    verifier, answer = LlmJudge(judge.endpoint()), "x" * (LONGEST_ANSWER + 1)
     found = verifier.trajectory(said.REQUEST, said.episode(answer)).conclusion
     assert found == "dissatisfied_incomplete"
     assert not verifier.turn(said.REQUEST, said.episode(answer), 1).passes

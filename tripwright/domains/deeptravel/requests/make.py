@@ -124,7 +124,8 @@ def make_requests(
     requests: list[ProvenRequest] = []
     tally, known = RequestTally(), set[object](excluded)  # trips and texts
     for number in range(count):
-        kind = order.kind()
+        if (kind := order.kind()) is None:
+            raise _too_few(number, count, quota)
         for attempt in range(MOST_DRAWS):
             rng = random.Random(f"{seed}/{number}/{attempt}")
             if attempt % DRAWS_OF_ONE == 0:
@@ -163,7 +164,7 @@ def _too_few(made: int, count: int, quota: Mapping[Level, int]) -> UserError:
     return UserError(
         f"The tools' answers give {made} such requests, asked were {count}; still missing:"
         f" {missing}. Ask for fewer, for other --levels, or name a larger world (of live services:"
-        " more cities or days)."
+        " more tools, cities or days)."
     )
 
 
@@ -188,15 +189,12 @@ class _Order:
         self._shares = {False: plain_share, True: 1 - plain_share}
         self._rng, self._quota = random.Random(f"{seed}/order"), quota
 
-    def kind(self) -> bool:
-        """Whether the next request has wishes: in a mixed file the dice say so."""
+    def kind(self) -> bool | None:
+        """Whether the next request has wishes: in a mixed file the dice say so. None where no
+        combination gives a level still wanted."""
         kinds = [kind for kind, all_of in self._kinds.items() if any(map(self._wanted, all_of))]
         if not kinds:
-            levels = " or ".join(level for level, number in self._quota.items() if number)
-            raise UserError(
-                f"What these tools answer makes no {levels} requests. Leave that level out with"
-                " --levels, or name more tools."
-            )
+            return None
         shares = [self._shares[kind] for kind in kinds]
         return self._rng.choices(kinds, shares)[0] if sum(shares) else kinds[0]
 

@@ -65,14 +65,8 @@ class LiveAnswers(ServedTools):
             self.content_hash = hashlib.sha256(identity.encode()).hexdigest()
             what += f", kept in {store.name} under {self.day}" if store is not None else ""
         self.what = f"the live tools of {what}"
-        memory = "equal calls get equal answers" if store is not None else "every call is new"
         silence = "status 503" if on_fault == "stop" else "an answer with an error"
-        self.about = f"Live tools: {memory}; a service that does not answer is {silence}."
-        if options.replay:
-            self.about = (
-                f"Live tools as they answered on {self.day}: nobody is asked. What was not asked"
-                " then is an answer with an error."
-            )
+        self.about = f"Live tools. A service that does not answer is {silence}."
 
     @property
     def manifest(self) -> Json:

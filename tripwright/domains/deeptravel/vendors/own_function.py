@@ -13,8 +13,8 @@ import inspect
 import sys
 import traceback
 from collections.abc import Callable, Mapping
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from tripwright.domains.deeptravel.sandbox.provider import FunctionOptions, Terms, answer_from
@@ -116,11 +116,10 @@ def _found(vendor: str, function: str, path: Path) -> tuple[Callable[..., Any], 
         ) from None
     # a module under a name that nobody imports
     place = f"tripwright_own_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]}"
-    spec = spec_from_file_location(place, path)
-    assert spec is not None and spec.loader is not None
-    module = sys.modules[place] = module_from_spec(spec)
+    module = sys.modules[place] = ModuleType(place)
+    module.__file__ = str(path)
     try:
-        spec.loader.exec_module(module)
+        exec(compile(source, path, "exec"), vars(module))
     except (Exception, SystemExit) as error:
         message = Redaction().shown(error)
         raise UserError(

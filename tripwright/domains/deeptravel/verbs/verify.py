@@ -17,7 +17,6 @@ from tripwright.domains import domain_named
 from tripwright.domains.deeptravel.task import NAME
 from tripwright.domains.deeptravel.verifiers.findings import (
     PASSING_CONCLUSIONS,
-    Calibration,
     Conclusion,
     TrajectoryFinding,
     TurnFinding,
@@ -193,8 +192,7 @@ APART = ("passing", "calibration")  # the one is a setting, the other has a tabl
 
 
 def _first_problem(verdict: VerifierVerdict) -> tuple[str, str] | None:
-    """(its kind, its words, "" where there are none); None where nothing failed, or nobody could
-    say."""
+    """(its kind, its words); None where nothing failed, or nobody could say."""
     finding = verdict.finding
     if finding.reward != 0:
         return None
@@ -212,25 +210,22 @@ def _first_problem(verdict: VerifierVerdict) -> tuple[str, str] | None:
 def _summary_lines(
     verdicts: Sequence[VerifierVerdict], figures: Mapping[str, Any]
 ) -> Iterator[str]:
-    """The figures of `summary`, of the judge and of the calibration."""
+    """The figures of `summary`, of the judge and of the calibration; and what fails first, by kind,
+    the most frequent first, each with one transcript to look at."""
     yield from figure_lines({name: figures[name] for name in figures if name not in APART})
-    yield from _problem_lines(verdicts)
+    kinds: dict[str, list[str]] = {}
+    for verdict in verdicts:
+        if first := _first_problem(verdict):
+            kinds.setdefault(first[0], []).append(f"{verdict.episode.id}: {first[1]}")
+    often = sorted(kinds.items(), key=lambda each: -len(each[1]))
+    rows = [[kind, str(len(examples)), examples[0]] for kind, examples in often]
+    if rows:
+        yield from table_lines(rows, "<><", ["what fails first", "", "for instance"])
     for name, calibration in figures["calibration"].items():
         yield from _calibration_lines(name, calibration)
 
 
-def _problem_lines(verdicts: Sequence[VerifierVerdict]) -> list[str]:
-    """What fails first, by kind, the most frequent first, each with one transcript to look at."""
-    kinds: dict[str, list[str]] = {}
-    for verdict in verdicts:
-        if first := _first_problem(verdict):
-            kinds.setdefault(first[0], []).append(f"{verdict.episode.id}: {first[1]}".rstrip(": "))
-    often = sorted(kinds.items(), key=lambda each: -len(each[1]))
-    rows = [[kind, str(len(examples)), examples[0]] for kind, examples in often]
-    return table_lines(rows, "<><", ["what fails first", "", "for instance"]) if rows else []
-
-
-def _calibration_lines(name: str, calibration: Calibration) -> Iterator[str]:
+def _calibration_lines(name: str, calibration: Mapping[str, Any]) -> Iterator[str]:
     compared, without = calibration["compared"], calibration["without_label"]
     yield f"against {name}: {compared} transcripts compared, {without} without a label"
     tables = {

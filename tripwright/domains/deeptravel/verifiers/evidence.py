@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from functools import cached_property
+from itertools import zip_longest
 from typing import Any, Literal, NamedTuple, cast
 
 from tripwright.domains.deeptravel.cards import Cards, PartName
@@ -78,16 +79,15 @@ class CallEvidence:
 def evidence(transcript: Transcript) -> list[CallEvidence]:
     """The calls in order. An answer without typed rows supports nothing."""
     answered: list[CallEvidence] = []
-    segments = transcript.segments
-    for place, segment in enumerate(segments):
-        if segment.call is None:
+    for segment, after in zip_longest(transcript.segments, transcript.segments[1:]):
+        if (call := segment.call) is None:
             continue
-        after = segments[place + 1] if place + 1 < len(segments) else None
-        text = after.text if after is not None and after.role == "tool" else segment.call.result
-        if segment.call.result and segment.call.result in text:
-            text = segment.call.result
-        rows = () if segment.call.error else _rows(segment.call, len(answered) + 1)
-        answered.append(CallEvidence(len(answered) + 1, segment.call, rows, text))
+        text = after.text if after is not None and after.role == "tool" else call.result
+        if call.result and call.result in text:
+            text = call.result
+        number = len(answered) + 1
+        rows = () if call.error else _rows(call, number)
+        answered.append(CallEvidence(number, call, rows, text))
     return answered
 
 

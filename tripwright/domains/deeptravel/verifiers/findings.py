@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Literal, Protocol, TypedDict
+from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import BaseModel, BeforeValidator, Field, StrictBool, ValidationError
 
@@ -23,7 +23,7 @@ from tripwright.errors import UserError, first_problem
 from tripwright.files import json_lines
 from tripwright.llm.endpoint import MOST_FAULTS, map_unordered
 from tripwright.runs import EpisodeLine, Record, episode_lines
-from tripwright.statistics.agreement import Agreement, agreement
+from tripwright.statistics.agreement import agreement
 from tripwright.statistics.rates import rate
 from tripwright.transcript import StopReason, Transcript
 
@@ -329,17 +329,6 @@ class TranscriptLabel(BaseModel):
     ] = {}
 
 
-class Calibration(TypedDict):
-    """`compared` transcripts have a verdict and a label; the others have only one of the two."""
-
-    compared: int
-    unscored: int
-    without_label: int
-    trajectory: Agreement
-    turns: Agreement
-    rubrics: dict[str, Agreement]
-
-
 def read_labels(path: Path) -> dict[str, TranscriptLabel]:
     """By id, one JSON object a line. Raises UserError with the place of the first bad line."""
     if not path.is_file():
@@ -379,9 +368,10 @@ def check_labels(
 
 
 def calibrate(
-    verdicts: Sequence[VerifierVerdict], labels: Mapping[str, TranscriptLabel], seed: int = 0
-) -> Calibration:
-    """Trajectories, turns that both sides judged, and rubrics that both sides state."""
+    verdicts: Sequence[VerifierVerdict], labels: Mapping[str, TranscriptLabel]
+) -> dict[str, Any]:
+    """Agreement on trajectories, on turns that both sides judged, and on rubrics that both sides
+    state; how many were `compared`, and how many lack a verdict or a label."""
     judged = [each.label for each in verdicts if each.passes is not None]
     both = [(ours, labels[ours.id]) for ours in judged if ours.id in labels]
     turns = [
@@ -397,11 +387,7 @@ def calibrate(
         "compared": len(both),
         "unscored": sum(verdict.passes is None for verdict in verdicts),
         "without_label": sum(verdict.episode.id not in labels for verdict in verdicts),
-        "trajectory": agreement(
-            [[(o.trajectory, label.trajectory)] for o, label in both], seed=seed
-        ),
-        "turns": agreement(turns, seed=seed),
-        "rubrics": {
-            key: agreement(pairs, (True, False, None), seed) for key, pairs in rubrics.items()
-        },
+        "trajectory": agreement([[(o.trajectory, label.trajectory)] for o, label in both]),
+        "turns": agreement(turns),
+        "rubrics": {key: agreement(pairs, (True, False, None)) for key, pairs in rubrics.items()},
     }

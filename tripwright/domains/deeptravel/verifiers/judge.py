@@ -45,6 +45,7 @@ from pydantic import (
     model_validator,
 )
 
+from tripwright.domains.deeptravel.cards import LONGEST_ANSWER
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.task import Errand
 from tripwright.domains.deeptravel.verifiers.evidence import evidence
@@ -66,7 +67,6 @@ from tripwright.llm.endpoint import map_unordered
 from tripwright.llm.paid_calls import JudgementLog, Prices
 from tripwright.transcript import ToolCall, Transcript
 
-LONGEST_ANSWER = 20_000  # characters: an answer in the format of row D11 has some 3,000
 READ_ATTEMPTS = 2  # replies, the second after being told what could not be read
 SHOWN_BACK = 2_000  # characters of an unreadable reply that are sent back with it
 AGAIN = "Your reply cannot be read: {problem}. Answer again, in the form asked for."
@@ -390,7 +390,7 @@ class LlmJudge:
         """Row D3, from the request and the answer alone. Raises NoVerdict, and UserError for what
         can never work (a wrong key)."""
         case = Case("trajectory", request, transcript.answer or "")
-        if problem := _not_worth_asking(case.answer):
+        if problem := _too_long(case.answer):
             return TrajectoryFinding(
                 "dissatisfied_incomplete", {"complete": False}, (problem,), problem.message
             )
@@ -405,7 +405,7 @@ class LlmJudge:
         """Row D4, of call number `call`, from 1. Raises NoVerdict."""
         turn = evidence(transcript)[call - 1]
         case = Case("turn", request, transcript.answer or "", call, turn.call, turn.shown)
-        if problem := _not_worth_asking(case.answer):
+        if problem := _too_long(case.answer):
             return TurnFinding(call, "inconsistent_with_response", (problem,), problem.message)
         _, speaker = self._judged(case)
         conclusion = cast(TurnConclusion, speaker.conclusion)
@@ -494,13 +494,10 @@ COUNTED = (
 )
 
 
-def _not_worth_asking(answer: str) -> VerifierProblem | None:
-    if not answer.strip():
-        return VerifierProblem("complete", "there is no answer")
-    if len(answer) > LONGEST_ANSWER:
-        what = f"the answer has more than {LONGEST_ANSWER:,} characters"
-        return VerifierProblem("complete", what)
-    return None
+def _too_long(answer: str) -> VerifierProblem | None:
+    """Such an answer is not worth asking about. (An empty one comes to no verifier: `joint`.)"""
+    what = f"the answer has more than {LONGEST_ANSWER:,} characters"
+    return VerifierProblem("complete", what) if len(answer) > LONGEST_ANSWER else None
 
 
 def _rounded(usage: Mapping[str, float]) -> dict[str, float]:
