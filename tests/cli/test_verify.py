@@ -277,7 +277,7 @@ def test_an_episode_played_again_counts_once(run, tmp_path, verified):
 def test_nobody_is_asked_once_judging_has_cost_enough(run, judge, verified, refused):
     """500 prompt tokens a request at 1,000 USD a million are half a dollar."""
     limits = {"price_in": 1000.0, "price_out": 0.0, "concurrency": 1}
-    assert "$2.00" in refused("verify", [run, *by(judge, max_cost_usd=2.0, **limits)])
+    assert "cost $2." in refused("verify", [run, *by(judge, max_cost_usd=2.0, **limits)])
     assert judge.requests == 4
     verified(run, *by(judge, max_cost_usd=20.0, **limits))
 

@@ -464,6 +464,15 @@ class RefreshCounts:
     def done(self) -> int:
         return self.known + self.answered + self.unanswered.total()
 
+    def add(self, tool: str, found: bool | ProviderFault) -> None:
+        """One question more: whether its answer was known, or why there is none."""
+        if isinstance(found, ProviderFault):
+            self.unanswered[tool] += 1
+            self.problems.setdefault(tool, str(found))
+        else:
+            self.known += found
+            self.answered += not found
+
 
 def refresh(
     sandbox: Sandbox,
@@ -507,7 +516,6 @@ def refresh(
     refusing: dict[str, ProviderFault] = {}  # such a vendor is not asked a thousand times
 
     def ask(question: tuple[str, str]) -> tuple[str, bool | ProviderFault]:
-        """The tool, and whether its answer was known, or why there is none."""
         tool, arguments = question
         if tool in refusing:
             return tool, refusing[tool]
@@ -522,11 +530,6 @@ def refresh(
             return tool, fault
 
     for tool, found in map_unordered(ask, sorted(asked), threads):
-        if isinstance(found, ProviderFault):
-            counts.unanswered[tool] += 1
-            counts.problems.setdefault(tool, str(found))
-        else:
-            counts.known += found
-            counts.answered += not found
+        counts.add(tool, found)
         report(counts)
     return counts
