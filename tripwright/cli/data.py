@@ -124,7 +124,7 @@ def split(
     places = splitting.write_parts(divided, out)
     summary = {
         "requests": len(merged.requests),
-        "duplicates": len(merged.duplicates),
+        "duplicates": merged.duplicates,
         "differing": merged.differing,
         "left_out": len(divided[splitting.REST]),
         "parts": {

@@ -13,9 +13,9 @@ import json
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tripwright.data.trajectories import asked_for, marks_of, one_domain, request_key
 from tripwright.domains import domain_of_file, domains
@@ -61,11 +61,10 @@ class SplitRequest:
         return hashlib.sha256(f"{draw} {self.key}".encode()).hexdigest()
 
 
-@dataclass
-class MergeResult:
-    requests: list[SplitRequest] = field(default_factory=list)
-    duplicates: list[tuple[str, str]] = field(default_factory=list)  # (source, source of the first)
-    differing: int = 0  # of the duplicates, those that ask for something else by their fields
+class MergeResult(NamedTuple):
+    requests: list[SplitRequest]
+    duplicates: int
+    differing: int  # of the duplicates, those that ask for something else by their fields
 
 
 def merge(paths: Sequence[Path]) -> MergeResult:
@@ -74,34 +73,27 @@ def merge(paths: Sequence[Path]) -> MergeResult:
     labelled = [(path, domain) for path in paths if (domain := domain_of_file(path))]
     # which says what is wrong with files of none
     domain = one_domain(labelled) if labelled else next(iter(domains().values()))
-    merged, first = MergeResult(), dict[str, SplitRequest]()
+    first, duplicates, differing = dict[str, SplitRequest](), 0, 0
     for path in paths:
         for line, query in domain.requests.read(path):
             request = SplitRequest(domain, query, f"{path.name}:{line}", request_key(query))
-            if (earlier := first.setdefault(request.key, request)) is request:
-                merged.requests.append(request)
-            else:
-                merged.duplicates.append((request.source, earlier.source))
-                merged.differing += asked_for(earlier.query) != asked_for(query)
-    if not merged.requests:
+            if (earlier := first.setdefault(request.key, request)) is not request:
+                duplicates += 1
+                differing += asked_for(earlier.query) != asked_for(query)
+    if not first:
         raise UserError(
             f"No queries in {', '.join(map(repr, map(str, paths)))}. Expected JSONL files, one"
             " query record per line."
         )
-    _check_ids(merged.requests)
-    return merged
-
-
-def _check_ids(requests: Sequence[SplitRequest]) -> None:
-    """Requests that have one go by it, in their run and beside their proof."""
-    places: dict[str, str] = {}
-    for request in requests:
+    places: dict[str, str] = {}  # of ids: a request that has one goes by it, as beside its proof
+    for request in first.values():
         id = request.id
         if id and (there := places.setdefault(id, request.source)) != request.source:
             raise UserError(
                 f"'{request.source}' has the id '{id}' of '{there}' and asks for something else:"
                 " make them with different seeds."
             )
+    return MergeResult(list(first.values()), duplicates, differing)
 
 
 def divide(
