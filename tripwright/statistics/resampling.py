@@ -9,7 +9,7 @@ with fewer than some ten queries they are too narrow.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -43,19 +43,14 @@ def resampled_sums(
     return np.array([values @ np.bincount(drawn, minlength=size) for drawn in draws])
 
 
-def percentiles(values: Iterable[float]) -> Interval:
+def percentiles(values: Sequence[float] | NDArray[Any]) -> Interval:
     """The interval that holds the middle 95% of resampled figures."""
-    ordered = sorted(map(float, values))
-    low, high = (_quantile(ordered, (1 + sign * CONFIDENCE) / 2) for sign in (-1, 1))
-    return Interval(low, high)
+    import numpy as np
 
-
-def _quantile(ordered: Sequence[float], q: float) -> float:
-    """Linear interpolation between order statistics (the usual 'type 7')."""
-    place = q * (len(ordered) - 1)
-    below = math.floor(place)
-    above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (ordered[above] - ordered[below]) * (place - below)
+    low, high = np.quantile(
+        np.asarray(values, float), [(1 + sign * CONFIDENCE) / 2 for sign in (-1, 1)]
+    )
+    return Interval(float(low), float(high))
 
 
 def bootstrap_p(differences: Collection[float]) -> float:
