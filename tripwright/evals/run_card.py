@@ -143,7 +143,7 @@ def judge_code(dialect: str) -> Path:
 
 
 @cache
-def judge_version(package: Path = HOUSE) -> str:
+def judge_version(package: Path) -> str:
     """Changes where the code that judges does, and not with its comments, docstrings or layout: a
     hash of the syntax trees, 12 digits. Of a package that is not divided as the house is, all code
     counts.

@@ -493,8 +493,7 @@ def time_to_gain(rows: Rows) -> float | None:
     if not passes:
         return None
     start = fmean(y for _, y in passes[:GAIN_START])
-    means = smoothed(passes, smoothing(len(passes)))
-    return next((x for x, y in means if y >= start + GAIN), None)
+    return next((x for x, y in running_mean(rows, STEP) if y >= start + GAIN), None)
 
 
 def variance_section(runs: Mapping[str, Rows]) -> Section:

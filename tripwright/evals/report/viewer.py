@@ -24,15 +24,14 @@ from typing import Any, NamedTuple
 
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode
-from markupsafe import Markup
 
 from tripwright.agent.chat import TOKENIZER, TokenWords
 from tripwright.domains import domains, fact_title
-from tripwright.errors import UserError, counted
+from tripwright.errors import UserError
 from tripwright.evals.outcome import mark_words, request_facts
 from tripwright.evals.report.folder import BASELINES, ReportedRun, Work
 from tripwright.evals.report.markup import number, plain, printable
-from tripwright.evals.report.page import Episodes, Example, Section, Text, page_file
+from tripwright.evals.report.page import Episodes, Example, Section, Text, page_file, sentence
 from tripwright.runs import TRANSCRIPTS, object_in, record_at
 from tripwright.transcript import Segment, Transcript
 from tripwright.verdict import Verdict
@@ -96,18 +95,8 @@ class Viewer:
 
     @property
     def section(self) -> Section:
-        words = (
-            f"{counted(len(self.entries), 'episode')} of"
-            f" {counted(len(self.sources), 'evaluation')} on"
-            f" {counted(len(self.queries), 'request')}."
-        )
-        if left := self.places.count(None):
-            words += (
-                f" {len(self.places) - left:,} of them can be read here; the other {left:,} are"
-                " only listed, so that the page stays small: whole requests, in an order shuffled"
-                f" with seed {SEED}."
-            )
-            words = Markup("{} <code>{}</code> includes all.").format(words, self.command)
+        counts = map(len, (self.entries, self.sources, self.queries))
+        words = sentence("episodes", *counts, self.places.count(None), SEED, self.command)
         return Section("episodes", "Episodes", [Text(words), Episodes()])
 
     @property
