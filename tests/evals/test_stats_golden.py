@@ -98,9 +98,3 @@ def test_a_paired_interval_is_symmetric_and_never_empty():
     assert paired_interval(0, 0, 0) == (-1.0, 1.0)
     with pytest.raises(ValueError, match="gained"):
         paired_interval(3, 3, 5)
-
-
-def test_holm_by_hand():
-    # 3 · 0.01, 2 · 0.03, and 0.04 not below it
-    assert holm([0.04, 0.01, 0.03]) == pytest.approx([0.06, 0.03, 0.06])
-    assert holm([]) == []

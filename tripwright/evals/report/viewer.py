@@ -95,7 +95,7 @@ class Viewer:
 
     @property
     def section(self) -> Section:
-        counts = map(len, (self.entries, self.sources, self.queries))
+        counts = len(self.entries), len(self.sources), len(self.queries)
         words = sentence("episodes", *counts, self.places.count(None), SEED, self.command)
         return Section("episodes", "Episodes", [Text(words), Episodes()])
 
