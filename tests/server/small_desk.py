@@ -58,7 +58,6 @@ DESK = Desk(
     form=lambda place: (FormField("number", "Number", "count", required=True, low=0, high=3),),
     read=read,
     request=request,
-    values=lambda asked: {"number": REQUESTS.index(asked)},
     view=view,
     no_plan=lambda asked, place: None,
     routes="tripwright.domains.travelplanner.routes.plan_routes",

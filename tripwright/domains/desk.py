@@ -202,8 +202,6 @@ class Desk:
     read: Callable[[str, Place], Understood]
     # form values → a request of the domain; raises FormProblems
     request: Callable[[Json, Place], Any]
-    # a request → the form values that make it
-    values: Callable[[Any], dict[str, Any]]
     view: Callable[[Json, Place], TripView]
     # None where there is a plan. It may take seconds
     no_plan: Callable[[Any, Place], NoPlan | None]

@@ -14,6 +14,7 @@ from fastapi.testclient import TestClient
 from tripwright.domains import dialect_named, domain_named
 from tripwright.domains.deeptravel.cards import read_cards
 from tripwright.domains.deeptravel.desk import DESK
+from tripwright.domains.deeptravel.desk import values as form_values
 from tripwright.domains.deeptravel.expert.play import ErrandExpert
 from tripwright.domains.deeptravel.place import LiveSource
 from tripwright.domains.deeptravel.request import TravelRequest
@@ -69,7 +70,7 @@ def test_a_form_makes_the_request_that_it_shows(place, requests):
     names = {field.name for field in DESK.form(place)}
     assert {shape_of(request) for request in requests} == set(SHAPES)
     for request in requests:
-        values = json.loads(json.dumps(DESK.values(request)))
+        values = json.loads(json.dumps(form_values(request)))
         assert set(values) == names
         again = DESK.request(values, place)
         words = {"id": "", "level": None, "query": ""}
@@ -81,7 +82,7 @@ def test_the_words_of_a_request_fill_its_form(place, requests):
     for request in requests:
         said = DESK.read(request.query, place)
         assert not said.missing
-        assert {**DESK.values(request), **said.values} == DESK.values(request)
+        assert {**form_values(request), **said.values} == form_values(request)
         assert "party_size" in said.values or request.party_size == 1
         assert "".join(request.query[s.start : s.end] for s in said.spans) == request.query
         marked = {span.field for span in said.spans} - {None}
@@ -143,7 +144,7 @@ def test_a_form_that_makes_no_request_says_what_is_wrong_where(
 ):
     trip = round_trip(requests, depart_date="2022-03-02", return_date="2022-03-05", nights=None)
     with pytest.raises(FormProblems) as raised:
-        DESK.request({**DESK.values(trip), **change}, place)
+        DESK.request({**form_values(trip), **change}, place)
     assert {problem.field for problem in raised.value.problems} == {field}
     assert said in raised.value.problems[0].message
 
@@ -156,10 +157,10 @@ def test_a_name_with_a_slip_has_its_nearest(place, requests):
     slips = {"origin": trip.origin[:-1], "hotel": hotel[:-1], "visit": [sight[:-1]]}
     for name, slip in slips.items():
         with pytest.raises(FormProblems) as raised:
-            DESK.request({**DESK.values(trip), name: slip}, place)
+            DESK.request({**form_values(trip), name: slip}, place)
         meant = {"origin": trip.origin, "hotel": hotel, "visit": sight}[name]
         assert meant in raised.value.problems[0].nearest
-    shouted = DESK.request({**DESK.values(trip), "visit": [sight.upper()]}, place)
+    shouted = DESK.request({**form_values(trip), "visit": [sight.upper()]}, place)
     assert shouted.visit == (sight,)
 
 
@@ -246,7 +247,7 @@ def test_each_change_that_is_offered_gives_a_plan(place, requests):
                 continue
             assert no_plan.why and not played(poor, place).passed
             for change in no_plan.changes:
-                changed = DESK.request({**DESK.values(poor), **change.values}, place)
+                changed = DESK.request({**form_values(poor), **change.values}, place)
                 assert DESK.no_plan(changed, place) is None
                 offered += 1
                 passed += played(changed, place).passed
@@ -268,11 +269,11 @@ def test_a_served_errand(client, requests):
     trip = round_trip(requests)
     desk = client.get("/v1/desk").json()
     assert desk["domain"] == "deeptravel" and desk["default_planner"] == "errand-expert"
-    asked = {"values": DESK.values(trip), "wait": True}
+    asked = {"values": form_values(trip), "wait": True}
     done = client.post("/v1/trips", json=asked).json()
     assert done["status"] == "done" and done["view"]["passed"]
     assert [part["key"] for part in done["view"]["parts"]] == ["outbound", "stay", "return"]
-    asked["values"] = {**DESK.values(trip), "total_budget": 5}
+    asked["values"] = {**form_values(trip), "total_budget": 5}
     refused = client.post("/v1/trips", json=asked).json()
     assert refused["status"] == "no_plan"
     assert "The cheapest such trip" in refused["no_plan"]["why"][0]

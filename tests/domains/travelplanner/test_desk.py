@@ -10,6 +10,7 @@ from tripwright.domains import dialect_named
 from tripwright.domains.desk import FormProblems
 from tripwright.domains.place import Place
 from tripwright.domains.travelplanner.desk import DESK
+from tripwright.domains.travelplanner.desk import values as form_values
 from tripwright.domains.travelplanner.expert import ExpertPolicy
 from tripwright.domains.travelplanner.oracle.planner import solve
 from tripwright.domains.travelplanner.queries.sample import make_queries
@@ -40,19 +41,19 @@ def played(query: Query, place: Place, policy: Policy | None = None) -> Episode:
 def test_a_form_makes_the_request_that_it_shows(place, queries):
     names = {field.name for field in DESK.form(place)}
     for query in queries:
-        values = DESK.values(query)
+        values = form_values(query)
         assert set(values) == names
         again = DESK.request(values, place)
-        assert DESK.values(again) == values
+        assert form_values(again) == values
         assert again.local_constraint == query.local_constraint and again.date == query.date
 
 
 def test_the_words_of_a_request_fill_its_form(place, queries):
     for query in queries:
-        plain = DESK.request(DESK.values(query), place)
+        plain = DESK.request(form_values(query), place)
         said = DESK.read(plain.query, place)
         assert not said.missing
-        assert {**DESK.values(query), **said.values} == DESK.values(query)
+        assert {**form_values(query), **said.values} == form_values(query)
         assert "party_size" in said.values or query.party_size == 1
         assert "".join(plain.query[s.start : s.end] for s in said.spans) == plain.query
         marked = {span.field for span in said.spans}
@@ -91,7 +92,7 @@ def test_what_nobody_reads_is_marked_and_what_is_missing_is_asked_for(place):
 )
 def test_a_form_that_makes_no_request_says_what_is_wrong_where(place, queries, change, field, said):
     with pytest.raises(FormProblems) as raised:
-        DESK.request({**DESK.values(queries[0]), **change}, place)
+        DESK.request({**form_values(queries[0]), **change}, place)
     assert [problem.field for problem in raised.value.problems] == [field]
     assert said in raised.value.problems[0].message
 
@@ -99,7 +100,7 @@ def test_a_form_that_makes_no_request_says_what_is_wrong_where(place, queries, c
 def test_a_name_with_a_slip_has_its_nearest(place, queries):
     city = queries[0].org
     with pytest.raises(FormProblems) as raised:
-        DESK.request({**DESK.values(queries[0]), "origin": city[:-1]}, place)
+        DESK.request({**form_values(queries[0]), "origin": city[:-1]}, place)
     assert city in raised.value.problems[0].nearest
 
 
@@ -148,7 +149,7 @@ def test_each_change_that_is_offered_gives_a_plan(place, queries):
             continue
         assert no_plan.why
         for change in no_plan.changes:
-            changed = DESK.request({**DESK.values(poor), **change.values}, place)
+            changed = DESK.request({**form_values(poor), **change.values}, place)
             cost_usd = solve(changed, place.source).cost_usd
             assert cost_usd is not None and cost_usd <= changed.budget
             offered += 1

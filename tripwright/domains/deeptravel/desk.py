@@ -585,7 +585,6 @@ DESK = Desk(
     form=form,
     read=read,
     request=request,
-    values=values,
     view=view,
     no_plan=no_plan,
     planners={"errand-expert": "Careful agent, who knows only what the tools answer"},

@@ -317,7 +317,6 @@ DESK = Desk(
     wishes=lambda place: make_queries(place.source, 4, 1),
     read=read,
     request=request,
-    values=values,
     view=view,
     no_plan=no_plan,
     replan=replan,
