@@ -16,7 +16,7 @@ httpx2 = pytest.importorskip("httpx2")
 from tests.server.sample_calls import sample_arguments
 from tripwright.domains import domain_named, face_named
 from tripwright.domains.deeptravel.place import live_source
-from tripwright.domains.deeptravel.routes.live_answers import LiveAnswers
+from tripwright.domains.deeptravel.routes.live_answers import live_tools
 from tripwright.domains.deeptravel.tools.answers import RECORDS
 from tripwright.domains.deeptravel.tools.live_tools import LiveToolBox, OnFault
 from tripwright.domains.place import PlaceOptions
@@ -53,7 +53,7 @@ def talk(
     options: PlaceOptions, *requests: tuple[str, str, Any], on_fault: OnFault = "stop"
 ) -> list[Any]:
     """The responses of one worker to (method, path, JSON body or None), one after the other."""
-    app = ToolsApp(LiveAnswers(options, on_fault))
+    app = ToolsApp(live_tools(options, on_fault))
 
     async def ask_all() -> list[Any]:
         transport = httpx2.ASGITransport(app=app)
@@ -89,9 +89,9 @@ def test_every_tool_answers_as_in_process(face, services, world):
 
 def test_a_recorded_day_is_served_without_services(recorded, world):
     options = PlaceOptions(store=recorded, snapshot=DAY, replay=True)
-    with closing(LiveAnswers(options, "stop")) as answers:
+    with closing(live_tools(options, "stop")) as answers:
         assert answers.what == f"the live tools of {DAY} as recorded in {recorded}"
-        content_hash = answers.content_hash
+        content_hash = answers.manifest["content_hash"]
     known = sample_arguments(world)["poi_search"]
     page, found, missed, paged, foreign = talk(
         options,
@@ -115,8 +115,8 @@ def test_a_recorded_day_is_served_without_services(recorded, world):
 
 def test_the_hash_says_what_is_served(recorded, services, world):
     def hash_of(options: PlaceOptions, on_fault: OnFault = "stop") -> str:
-        with closing(LiveAnswers(options, on_fault)) as answers:
-            return answers.content_hash
+        with closing(live_tools(options, on_fault)) as answers:
+            return answers.manifest["content_hash"]
 
     replay = PlaceOptions(store=recorded, snapshot=DAY, replay=True)
     live = PlaceOptions(services=services)
@@ -217,7 +217,7 @@ def test_a_service_that_does_not_answer_is_nobodys_answer(searching):
 
 
 def test_a_slow_service_holds_nobody_up(searching):
-    app = ToolsApp(LiveAnswers(PlaceOptions(services=searching), "stop"))
+    app = ToolsApp(live_tools(PlaceOptions(services=searching), "stop"))
 
     async def play() -> None:
         async with httpx2.AsyncClient(
@@ -260,7 +260,7 @@ def test_served_by_processes_that_share_a_store(services, world, tmp_path, serve
         ("", "What is served? Give --world DIR"),
         ("--services {tmp}/live.toml --workers 2", "2 workers without a store"),
         ("--services {tmp}/live.toml --on-fault shout", "--on-fault"),
-        ("--services {tmp}/live.toml --face compact", "Unknown face 'compact'. The faces are deep"),
+        ("--services {tmp}/live.toml --face compact", "Unknown face 'compact'. Accepted: deep"),
         ("--services none.toml", "'none.toml' cannot be read"),
         ("--services {tmp}/live.toml --replay", "give --store as well"),
         ("--store {tmp}/none.sqlite --snapshot 2026-06-20 --replay", "No store at"),

@@ -82,7 +82,7 @@ def _served(
     """What each worker calls with a face; what is served, in words; its faces, the default
     first."""
     from tripwright.domains import alike, domain_of_face, domains, face_named, faces, open_folder
-    from tripwright.server.tools_api import world_answers
+    from tripwright.server.tools_api import world_tools
 
     live = next(domain for domain in domains().values() if domain.live)
     by_name = {each.name: each for each in live.faces} if options.live else faces()
@@ -100,7 +100,7 @@ def _served(
     with open_folder(options.world, domain_of_face(face) if face else None) as (domain, opened):
         what = f"the tools of world '{opened.where}'"
     names = tuple(faces(alike(domain)))
-    return partial(world_answers, options.world), what, names
+    return partial(world_tools, options.world), what, names
 
 
 # ---- trips

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import re
 import time
-from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 from urllib.parse import parse_qs
 
 from anyio import CapacityLimiter, to_thread
@@ -27,8 +27,6 @@ from starlette.routing import Route
 
 from tripwright import __version__
 from tripwright.domains import alike, domain_of_face, face_named, faces, open_folder
-from tripwright.domains.domain import Domain
-from tripwright.domains.place import Place
 from tripwright.errors import UserError
 from tripwright.server.serving import add_docs, metrics_page, say_traceback, within
 from tripwright.tools.answer import ToolAnswer
@@ -61,35 +59,30 @@ MAX_PAGE_ROWS = 1_000_000
 Json = dict[str, Any]
 
 
-class ServedTools(ABC):
+@dataclass(frozen=True)
+class ServedTools:
     """The tools of a server, for callers who choose the wording with each call. Raises UserError
     for a wording that does not exist.
 
-    `what` and `about` say to people what is served, `manifest` to programs; `content_hash` differs
-    where it differs. With `live`, a call may take seconds, and raises ToolHostDown where nobody
-    answers. `resources` are closed when the server ends.
+    `what` and `about` say to people what is served, `manifest` to programs; its `content_hash`
+    differs where it differs. `box` gives the tools in a face, and in pages of so many rows. With
+    `live`, a call may take seconds, and raises ToolHostDown where nobody answers. `close` is called
+    when the server ends.
     """
 
-    live: ClassVar[bool]
     what: str
     about: str
-    content_hash: str
-
-    def __init__(self, faces: Mapping[str, Face], default_face: str, resources: ExitStack):
-        self.faces, self.default_face = faces, face_named(default_face, faces).name
-        self.close = resources.close
-
-    @property
-    @abstractmethod
-    def manifest(self) -> Json: ...
-
-    @abstractmethod
-    def _box(self, face: Face, page_rows: int | None) -> Tools: ...
+    manifest: Json
+    faces: Mapping[str, Face]
+    default_face: str
+    box: Callable[[Face, int | None], Tools]
+    close: Callable[[], None]
+    live: bool = False
 
     def toolbox(self, query: bytes) -> Tools:
         """The tools in the wording that a URL's query asks for."""
         face, page_rows = _wording(query, self.faces)
-        return self._box(self.faces[face or self.default_face], page_rows)
+        return self.box(self.faces[face or self.default_face], page_rows)
 
     def call(self, path: str, body: bytes, query: bytes) -> tuple[str, ToolAnswer]:
         """What was called, by the core's name, and its answer. At /tools/NAME the body holds the
@@ -108,36 +101,22 @@ class ServedTools(ABC):
         return box.face.offer.core_name(name) or UNKNOWN_TOOL, box.call(name, arguments)
 
 
-class Answers(ServedTools):
-    """The tools of a closed world, in the faces of all domains that live in such a one."""
-
-    live = False
-    about = (
-        "The tools of a closed world, as an agent calls them. It does not change while it is"
-        " served: equal calls get equal answers."
-    )
-
-    def __init__(self, domain: Domain, place: Place, default_face: str, resources: ExitStack):
-        super().__init__(faces(alike(domain)), default_face, resources)
-        self._place = place
-        self.content_hash = str(place.identity.get("content_hash", ""))
-        self.what = f"world '{place.where}'"
-
-    @property
-    def manifest(self) -> Json:
-        source = self._place.source
-        identity = source.manifest if isinstance(source, World) else self._place.identity
-        return {"name": self._place.where, **identity, "content_hash": self.content_hash}
-
-    def _box(self, face: Face, page_rows: int | None) -> Tools:
-        return self._place.tools(face, page_rows)
-
-
-def world_answers(world: Path, face: str) -> Answers:
-    """The tools of the world in a folder."""
+def world_tools(world: Path, face: str) -> ServedTools:
+    """The tools of the world in a folder, in the faces of all domains that live in such a one."""
     resources = ExitStack()
     domain, place = resources.enter_context(open_folder(world, domain_of_face(face)))
-    return Answers(domain, place, face, resources)
+    identity = place.source.manifest if isinstance(place.source, World) else place.identity
+    content_hash = str(place.identity.get("content_hash", ""))
+    return ServedTools(
+        f"world '{place.where}'",
+        "The tools of a closed world, as an agent calls them. It does not change while it is"
+        " served: equal calls get equal answers.",
+        {"name": place.where, **identity, "content_hash": content_hash},
+        faces(alike(domain)),
+        face,
+        place.tools,
+        resources.close,
+    )
 
 
 def _wording(query: bytes, faces: Mapping[str, Face]) -> tuple[str | None, int | None]:
@@ -217,7 +196,7 @@ class ToolsApp(FastAPI):
             lifespan=self._lifespan,
         )
         self.answers = answers
-        self._header = {WORLD_HEADER: answers.content_hash}
+        self._header = {WORLD_HEADER: str(answers.manifest["content_hash"])}
         self._waiting = CapacityLimiter(MOST_WAITING)
         # answers every call; the routes that are added below describe them
         for path in ("/tools", "/tools/{name:path}"):
