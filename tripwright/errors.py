@@ -6,12 +6,14 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
 LONGEST_SHOWN = 600  # characters of a foreign text
+Named = TypeVar("Named")
 BLANKS = " \t\r\n"  # what JSON allows around a value
 
 
@@ -97,6 +99,14 @@ def printable(value: Any) -> str:
         line = f"({type(value).__name__})"
     text = one_line(line[: 4 * LONGEST_SHOWN])
     return text if len(text) <= LONGEST_SHOWN else text[: LONGEST_SHOWN - 1] + "…"
+
+
+def named(kind: str, name: Any, table: Mapping[str, Named]) -> Named:
+    """The entry of this name, which may come out of a file. Raises UserError, which says what the
+    names are."""
+    if not isinstance(name, str) or name not in table:
+        raise UserError(f"Unknown {kind} '{printable(name)}'. Accepted: {', '.join(table)}.")
+    return table[name]
 
 
 def one_line(text: str) -> str:

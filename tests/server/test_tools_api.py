@@ -120,7 +120,7 @@ def test_a_byte_order_mark_is_passed_over(server):
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        ("face=planer", "Unknown face 'planer'. The faces are planner_r1"),
+        ("face=planer", "Unknown face 'planer'. Accepted: planner_r1"),
         ("face=", "Unknown face ''"),
         ("face=star&face=compact", "Parameter 'face' is given 2 times"),
         ("fase=star", "Unknown parameter 'fase'. The parameters are face and page_rows."),

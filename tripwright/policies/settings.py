@@ -17,7 +17,7 @@ from typing import Any
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.episode import Policy
-from tripwright.errors import UserError
+from tripwright.errors import UserError, named
 from tripwright.llm.paid_calls import Prices, prices_of
 
 
@@ -47,15 +47,14 @@ def decoding_of(
     """The preset's, or what is given one by one: greedy where nothing is."""
     if preset is None:
         return Decoding(temperature or 0.0, top_p, top_k)
-    if preset not in PRESETS:
-        raise UserError(f"Unknown decoding '{preset}'. The presets are {', '.join(PRESETS)}.")
+    decoding = named("decoding", preset, PRESETS)
     options = {"--temperature": temperature, "--top-p": top_p, "--top-k": top_k}
     if names := [name for name, value in options.items() if value is not None]:
         raise UserError(
-            f"--decoding {preset} says {PRESETS[preset]}: leave {', '.join(names)} out, or leave"
+            f"--decoding {preset} says {decoding}: leave {', '.join(names)} out, or leave"
             " --decoding out."
         )
-    return PRESETS[preset]
+    return decoding
 
 
 # by the field of a request
@@ -83,9 +82,7 @@ def thinking_fields(thinking: str | None, field: str | None) -> dict[str, Any]:
     if thinking not in ("on", "off"):
         raise UserError(f"--thinking is on or off, found '{thinking}'.")
     name = field or USUAL_FIELD
-    if name not in FIELDS:
-        raise UserError(f"Unknown --thinking-field '{name}'. Accepted: {', '.join(FIELDS)}.")
-    return {name: FIELDS[name](thinking == "on")}
+    return {name: named("--thinking-field", name, FIELDS)(thinking == "on")}
 
 
 # what an endpoint can be told and nobody else, what models, and what players of a domain

@@ -43,7 +43,7 @@ from tripwright.domains.desk import (
 from tripwright.domains.domain import Domain
 from tripwright.domains.place import Place, PlaceOptions
 from tripwright.episode import Episode, Policy, closed, open_session
-from tripwright.errors import NotJson, UserError, read_json
+from tripwright.errors import NotJson, UserError, named, read_json
 from tripwright.evals.evaluate import choose_policy
 from tripwright.llm.client import ChatEndpoint, Completion
 from tripwright.policies.settings import PolicySettings
@@ -330,14 +330,9 @@ def _planners(settings: TripServer, domain: Domain) -> dict[str, Planner]:
     """A model, where there is one, comes first and is the default."""
     assert domain.desk is not None
     by_name = {each.name: each for each in domain.dialects}
-    if settings.dialect is not None and settings.dialect not in by_name:
-        raise UserError(
-            f"Unknown dialect '{settings.dialect}' of {domain.title}. There are"
-            f" {', '.join(by_name)}."
-        )
     planners = dict[str, Planner]()
     if settings.model is not None:
-        dialect = by_name[settings.dialect or domain.desk.dialect]
+        dialect = named("dialect", settings.dialect or domain.desk.dialect, by_name)
         told = PolicySettings(
             model=settings.model,
             base_url=settings.endpoint,

@@ -26,7 +26,7 @@ from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 
 from tripwright.domains.desk import FormProblems
-from tripwright.errors import UserError
+from tripwright.errors import UserError, named
 from tripwright.evals.report.page import page_file
 from tripwright.server import TripServer
 from tripwright.server.agency import Agency, TripJobs, open_agency
@@ -147,9 +147,7 @@ class TripRoutes:
             why = f"{MOST_UNFINISHED} trips of yours are unfinished, the most there may be."
             raise HTTPException(429, why, {"Retry-After": "5"})
         planner = asked.planner or self._agency.default_planner
-        if planner not in self._agency.planners:
-            names = ", ".join(self._agency.planners)
-            raise HTTPException(422, f"No planner '{planner[:40]}'. There are {names}.")
+        named("planner", planner, self._agency.planners)
         if asked.replaces is not None:
             self._own(request, asked.replaces)
         wish = self._agency.desk.request(asked.values, self._agency.place)

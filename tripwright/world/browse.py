@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from tripwright.errors import UserError
+from tripwright.errors import UserError, named
 from tripwright.world.records import Accommodation, Attraction, Ground, Restaurant
 from tripwright.world.store import World
 
@@ -37,9 +37,7 @@ class Listing:
 def browse(world: World, what: str, filters: Filters) -> tuple[tuple[str, ...], Iterator[Row]]:
     """(column names, rows in the order of the tables). Raises UserError for a list, a filter or a
     place that there is not."""
-    if what not in LISTINGS:
-        raise UserError(f"No list of '{what}'. There are: {', '.join(LISTINGS)}.")
-    listing = LISTINGS[what]
+    listing = named("list", what, LISTINGS)
     options = (*listing.filters, "word")
     for name, value in vars(filters).items():
         if value is not None and name not in options:

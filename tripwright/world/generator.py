@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 from string import ascii_uppercase
 
-from tripwright.errors import UserError, counted
+from tripwright.errors import UserError, counted, named
 from tripwright.world.geography import (
     KM_PER_MILE,
     Position,
@@ -384,9 +384,7 @@ def build_tables(scale: str, seed: int) -> WorldTables:
     One process: the writer is the bottleneck, and drawing flights in other processes did not make
     it faster.
     """
-    if scale not in SCALES:
-        raise UserError(f"Unknown scale '{scale}'. Accepted: {', '.join(SCALES)}.")
-    size, key = SCALES[scale], f"tripwright-world-{scale}-{seed}"
+    size, key = named("scale", scale, SCALES), f"tripwright-world-{scale}-{seed}"
     rng = random.Random(key)
     namer = Namer(rng, size.name_parts)
     cities = _map(size, key, rng, namer)

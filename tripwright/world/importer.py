@@ -28,7 +28,7 @@ from typing import Any
 from tripwright.errors import UserError
 from tripwright.world.fill import Surroundings, fill_flights
 from tripwright.world.geography import Position
-from tripwright.world.records import MISSING, WorldTables
+from tripwright.world.records import MISSING, WorldTables, road_distance_km
 from tripwright.world.store import Report, World, check_target, reported, write_world
 
 COVERAGE_FILE = "flights_coverage.json"
@@ -211,10 +211,7 @@ def _road_km(grounds: _Table) -> dict[tuple[str, str], float | None]:
     """The listed pairs in file order; the first row of a pair counts."""
     km_of_pair: dict[tuple[str, str], float | None] = {}
     for origin, destination, _, distance in grounds:
-        kilometres = distance.replace(",", "").removesuffix(" km")
-        km_of_pair.setdefault(
-            (origin, destination), float(kilometres) if _is_number(kilometres) else None
-        )
+        km_of_pair.setdefault((origin, destination), road_distance_km(distance))
     return km_of_pair
 
 
