@@ -10,7 +10,7 @@ import pytest
 
 from tripwright.domains import dialect_named, domain_named
 from tripwright.errors import UserError
-from tripwright.training.trips import GeneratedTrips, expert_sessions
+from tripwright.training.trips import GeneratedTrips, Stream, expert_sessions
 from tripwright.transcript import Transcript
 
 torch = pytest.importorskip("torch")
@@ -33,27 +33,17 @@ def transcripts(chat: Any) -> list[Transcript]:
 
 
 @dataclass
-class Given:
+class Given(Stream):
     """A source that goes round a list, `most` samples in all."""
 
     samples: list[Transcript]
     most: int | None = None
-    position: int = 0
-
-    def __iter__(self) -> "Given":
-        return self
 
     def __next__(self) -> Transcript:
         if self.most is not None and self.position >= self.most:
             raise StopIteration
         self.position += 1
         return self.samples[(self.position - 1) % len(self.samples)]
-
-    def state_dict(self) -> dict[str, Any]:
-        return {"position": self.position}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.position = state["position"]
 
 
 def steps_of(loop: FineTuning, most: int = 1000) -> list[dict[str, Any]]:

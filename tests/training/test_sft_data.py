@@ -15,7 +15,13 @@ from tests.files import write_lines
 from tripwright.agent.chat import ChatFormat
 from tripwright.domains import dialect_named, domain_named
 from tripwright.errors import UserError
-from tripwright.training.trips import ExpertTranscripts, GeneratedTrips, expert_sessions
+from tripwright.training.trips import (
+    ExpertTranscripts,
+    FileSamples,
+    GeneratedTrips,
+    TokenizedRow,
+    expert_sessions,
+)
 from tripwright.transcript import StopReason, Transcript
 
 torch = pytest.importorskip("torch")
@@ -25,8 +31,6 @@ from tripwright.training.recipe import Recipe
 from tripwright.training.sft import FineTuning, SftSettings
 from tripwright.training.sft_data import (
     ChatMasks,
-    FileSamples,
-    TokenizedRow,
     expert_samples,
     file_samples,
     read_conversations,
@@ -350,7 +354,7 @@ def test_every_epoch_has_all_samples_in_another_order_and_any_place_can_be_jumpe
     assert len(drawn) == 18
     assert len({tuple(sorted(epoch)) for epoch in epochs}) == 1
     assert len({tuple(epoch) for epoch in epochs}) > 1
-    again = FileSamples(source.rows, source.figures, 0, 3.0)
+    again = FileSamples(source.rows, 0, 3.0)
     again.load_state_dict({"position": 10})
     assert [id(row) for row in again] == drawn[10:]
 

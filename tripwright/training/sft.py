@@ -15,9 +15,8 @@ import itertools
 import math
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal, Self
 
 from annotated_types import Ge, Gt, Le, Lt, MinLen
 
@@ -27,7 +26,8 @@ from tripwright.inference.models import AUTO
 from tripwright.training.batches import collate, token_logprobs
 from tripwright.training.loop import Loop, StageClock
 from tripwright.training.optim import Optimizers, OptimizerSettings, warm_up_and_decay
-from tripwright.transcript import Transcript
+from tripwright.training.trips import ExpertTranscripts, FileSamples, TokenizedRow
+from tripwright.transcript import TokenSequence, Transcript
 
 # steps whose transcripts are drawn together and sorted by length: unsorted, a quarter of every step
 # would be padding
@@ -70,32 +70,12 @@ class SftSettings:
             raise UserError("data and expert_transcripts exclude each other: give one of them.")
 
 
-class Sample(Protocol):
-    """What is trained on: a `Transcript`, or a `sft_data.TokenizedRow`. The mask is 1 where the
-    agent emitted the token."""
-
-    @property
-    def token_ids(self) -> Sequence[int]: ...
-    @property
-    def loss_mask(self) -> Sequence[int]: ...
-
-
-class SampleSource(Protocol):
-    """Samples one after the other. Given the state of another, it goes on where that one stood."""
-
-    def __iter__(self) -> Iterator[Sample]: ...
-    def __next__(self) -> Sample: ...
-    def state_dict(self) -> dict[str, Any]: ...
-    def load_state_dict(self, state: dict[str, Any]) -> None: ...
-
-
 class FineTuning(Loop):
-    """A source of a file says by `count` how many samples an epoch has; without it there
-    are no epochs."""
+    """A file's source says by `count` how many samples an epoch has; the expert's has no epochs."""
 
     checkpointed = (*Loop.checkpointed, "batches")
 
-    def __init__(self, model: Any, source: SampleSource, settings: SftSettings):
+    def __init__(self, model: Any, source: FileSamples | ExpertTranscripts, settings: SftSettings):
         self.model, self.settings = model.train(), settings  # an adapter's dropout
         self.decoder, self.optimizers = Decoder(model), Optimizers(model, settings.optimizer)
         self.batches = BatchesOfLikeLength(source, settings.batch_size)
@@ -115,7 +95,7 @@ class FineTuning(Loop):
         scale = warm_up_and_decay(
             self.clock.progress(self.step), self.settings.warm_up, self.settings.final_rate
         )
-        samples = list[Sample]()
+        samples = list[TokenizedRow | TokenSequence]()
         for sample in next(self.batches):  # an episode has a row for each context it was said in
             samples += sample.sequences if isinstance(sample, Transcript) else [sample]
         said, sums = max(1, sum(sum(sample.loss_mask[1:]) for sample in samples)), Counter[str]()
@@ -153,11 +133,11 @@ class BatchesOfLikeLength:
     pool: a pool is drawn again, not kept.
     """
 
-    def __init__(self, source: SampleSource, rows: int):
+    def __init__(self, source: FileSamples | ExpertTranscripts, rows: int):
         self.source, self.rows = source, rows
         self.number, self.at = -1, 0  # of the present pool, of the next batch in it
         self.began: dict[str, Any] = {}
-        self.pool: list[list[Sample]] = []
+        self.pool: list[list[Transcript | TokenizedRow]] = []
 
     @property
     def over(self) -> bool:
@@ -166,10 +146,10 @@ class BatchesOfLikeLength:
             self._draw()
         return not self.pool
 
-    def __iter__(self) -> Iterator[list[Sample]]:
+    def __iter__(self) -> Self:
         return self
 
-    def __next__(self) -> list[Sample]:
+    def __next__(self) -> list[Transcript | TokenizedRow]:
         if self.over:
             raise StopIteration
         self.at += 1
@@ -178,7 +158,7 @@ class BatchesOfLikeLength:
     def _draw(self) -> None:
         self.began, self.number, self.at = self.source.state_dict(), self.number + 1, 0
         samples = sorted(
-            itertools.islice(iter(self.source), POOL * self.rows),
+            itertools.islice(self.source, POOL * self.rows),
             key=lambda sample: len(sample.token_ids),
         )
         self.pool = [samples[i : i + self.rows] for i in range(0, len(samples), self.rows)]

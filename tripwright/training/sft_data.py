@@ -29,12 +29,13 @@ from __future__ import annotations
 import itertools
 import json
 import re
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -52,7 +53,7 @@ from tripwright.errors import UserError, first_line
 from tripwright.files import json_lines
 from tripwright.runs import TRANSCRIPTS, episode_lines
 from tripwright.training.sft import SftSettings
-from tripwright.training.trips import epoch_order
+from tripwright.training.trips import FileSamples, TokenizedRow
 from tripwright.transcript import StopReason, Transcript
 
 _SHAREGPT = {
@@ -202,13 +203,6 @@ def _without_nulls(value: Any) -> Any:
 
 
 # ---- token ids and masks
-
-
-class TokenizedRow(NamedTuple):
-    """Token ids, and a mask that is 1 on what is trained on in full."""
-
-    token_ids: list[int]
-    loss_mask: list[int]
 
 
 Message = dict[str, Any]
@@ -399,7 +393,7 @@ def as_episode(
     return TokenizedRow(ids, mask)
 
 
-# ---- sources
+# ---- rows to train on
 
 
 @dataclass
@@ -431,43 +425,15 @@ class Figures:
         )
 
 
-class FileSamples:
-    """A `SampleSource`: the order of epoch e depends on the seed and e alone, so that any position
-    can be jumped to."""
-
-    def __init__(
-        self, rows: list[TokenizedRow], figures: Figures, seed: int, epochs: float | None = None
-    ):
-        self.rows, self.figures, self.seed = rows, figures, seed
-        self.count, self.position = len(rows), 0
-        self.most = None if epochs is None else round(epochs * self.count)
-
-    def __iter__(self) -> Iterator[TokenizedRow]:
-        return self
-
-    def __next__(self) -> TokenizedRow:
-        if self.most is not None and self.position >= self.most:
-            raise StopIteration
-        order = epoch_order(self.seed, self.position // self.count, self.count)
-        row = self.rows[order[self.position % self.count]]
-        self.position += 1
-        return row
-
-    def state_dict(self) -> dict[str, Any]:
-        return {"position": self.position}
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.position = state["position"]
-
-
 def file_samples(
     settings: SftSettings, dialect: Dialect, tokenizer: Any, positions: int, seed: int
 ) -> FileSamples:
-    """The source of `[sft] data`. `positions`: how many the model has. Raises UserError where the
-    file holds nothing to train on."""
+    """The source of `[sft] data`, told of on stderr. `positions`: how many the model has. Raises
+    UserError where the file holds nothing to train on."""
     most_tokens = min(settings.max_tokens or dialect.context_tokens, positions)
     rows, figures = read_rows(settings, tokenizer, dialect.schemas(), most_tokens)
-    return FileSamples(rows, figures, seed, settings.max_epochs)
+    print(figures.line(most_tokens), file=sys.stderr)
+    return FileSamples(rows, seed, settings.max_epochs)
 
 
 def expert_samples(
@@ -479,7 +445,7 @@ def expert_samples(
         for t in itertools.islice(transcripts, settings.expert_transcripts)
         for _, ids, mask in t.sequences
     ]
-    return FileSamples(rows, Figures(len(rows), len(rows)), seed, settings.max_epochs)
+    return FileSamples(rows, seed, settings.max_epochs)
 
 
 def read_rows(

@@ -48,8 +48,8 @@ from tripwright.training.recipe import Recipe, check_needs, check_positions, loa
 from tripwright.training.recipe_list import recipe_file, recipe_named
 from tripwright.training.run_folder import RunFolder
 from tripwright.training.sft import CopyPretraining, FineTuning
-from tripwright.training.sft_data import FileSamples, expert_samples, file_samples
-from tripwright.training.trips import ExpertTranscripts, expert_sessions
+from tripwright.training.sft_data import expert_samples, file_samples
+from tripwright.training.trips import ExpertTranscripts, FileSamples, expert_sessions
 
 
 def check_starting_model(recipe: Recipe, config: Any, tokenizer: Any) -> None:
@@ -138,7 +138,6 @@ def cold_start(run: RunFolder) -> None:
         source = file_samples(
             recipe.sft, dialect, tokenizer, model.config.max_position_embeddings, recipe.seed
         )
-        print(source.figures.line(recipe.sft.max_tokens or dialect.context_tokens), file=sys.stderr)
     else:
         source = ExpertTranscripts(
             trips_of(recipe, COLD_START),

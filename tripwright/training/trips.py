@@ -3,8 +3,9 @@ two, not on the past, so that a stream can be left and taken up again.
 
 Trips are numbered. Trip n of a generated stream is in world n // per_world, so that going on at
 trip 50,000 makes one world and not three thousand; trip n of a query file is in epoch n // queries,
-whose order depends on seed and epoch alone. A generated world is used for a few requests and thrown
-away, so that names and prices can only be copied from tool answers.
+whose order depends on seed and epoch alone. So do the rows of a file of transcripts. A generated
+world is used for a few requests and thrown away, so that names and prices can only be copied from
+tool answers.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
@@ -81,10 +82,24 @@ class GivenTrips:
         return self.requests[epoch_order(self.seed, epoch, len(self.requests))[number]], self.place
 
 
+class Stream:
+    """Goes on from its `position`, the number of the next item, which is all of its state."""
+
+    position = 0
+
+    def __iter__(self) -> Self:
+        return self
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"position": self.position}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.position = state["position"]
+
+
 @dataclass
-class Trips:
-    """A stream of a domain's tasks. `position` is the number of the next one; its task is called
-    train-<number>.
+class Trips(Stream):
+    """A stream of a domain's tasks. Number n is called train-<n>.
 
     `per_epoch` is None where trips are made and none comes twice. `place_figures` counts what the
     place that answers has done, for the metrics of a step. `judged` makes of a task one that is
@@ -98,7 +113,6 @@ class Trips:
     place_figures: Callable[[], Mapping[str, int]] = dict
     judged: Judged = unchanged
     rules: str | None = None
-    position: int = 0
 
     def __post_init__(self) -> None:
         self._task = self.domain.judged_under(self.rules)
@@ -111,19 +125,33 @@ class Trips:
         """The same as a request and its world, or its source of live answers."""
         return self.source.at(number)
 
-    def __iter__(self) -> Trips:
-        return self
-
     def __next__(self) -> Task:
         task = self.at(self.position)
         self.position += 1
         return task
 
-    def state_dict(self) -> dict[str, Any]:
-        return {"position": self.position}
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.position = state["position"]
+class TokenizedRow(NamedTuple):
+    """Token ids, and a mask that is 1 on what is trained on in full."""
+
+    token_ids: list[int]
+    loss_mask: list[int]
+
+
+class FileSamples(Stream):
+    """Rows in a new order every epoch, for so many epochs (None: without end)."""
+
+    def __init__(self, rows: list[TokenizedRow], seed: int, epochs: float | None = None):
+        self.rows, self.seed, self.count = rows, seed, len(rows)
+        self.most = None if epochs is None else round(epochs * self.count)
+
+    def __next__(self) -> TokenizedRow:
+        if self.most is not None and self.position >= self.most:
+            raise StopIteration
+        order = epoch_order(self.seed, self.position // self.count, self.count)
+        row = self.rows[order[self.position % self.count]]
+        self.position += 1
+        return row
 
 
 @dataclass
