@@ -15,6 +15,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from functools import partial, wraps
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from types import SimpleNamespace
@@ -81,6 +82,18 @@ class _OneStop(NamedTuple):
         return ""
 
 
+def _alone(method: Callable[..., None]) -> Callable[..., None]:
+    """The engine's thread runs the method between two batches, and the caller waits for it."""
+
+    @wraps(method)
+    def waiting(service: TokenService, *arguments: Any) -> None:
+        done = Future[None]()
+        service._work.put((partial(method, service, *arguments), done))
+        done.result()
+
+    return waiting
+
+
 class TokenService:
     """`model` is sampled in the format that its weights have, and changed in place. Methods may be
     called from any thread, and wait."""
@@ -135,31 +148,55 @@ class TokenService:
         self._work.put(request)
         return request.result
 
+    @_alone
     def sleep(self, memory: Sequence[str] = ("weights", "kv_cache")) -> None:
-        self._alone(lambda: self._give_up(memory))
+        self._engine = None
+        self._asleep |= set(memory)
+        if "weights" in memory:
+            self._loaded = False
+            for p in self._shapes:
+                p.data = p.data.new_empty(0)
 
+    @_alone
     def wake(self, memory: Sequence[str] = ("weights", "kv_cache")) -> None:
-        self._alone(lambda: self._take_back(memory))
+        if "weights" in memory and "weights" in self._asleep:
+            for p, shape in self._shapes.items():
+                p.data = p.data.new_empty(shape)
+        self._asleep -= set(memory)
 
+    @_alone
     def forget(self) -> None:
         """Drops the keys and values of former requests."""
-        self._alone(self._drop_cache)
+        self._engine = None
 
-    def load(self, folder: Path) -> None:
-        """The weights of a checkpoint of the same model. Raises UserError where they are another's,
-        or where there is no memory for them."""
-        self._alone(lambda: self._put(_weights_in(folder), f"'{folder}'"))
+    def load(self, folder: str | Path) -> None:
+        """The weights of a checkpoint of the same model, as `put`."""
+        from safetensors.torch import load_file
 
-    def put(self, weights: dict[str, torch.Tensor]) -> None:
-        """The same, of weights that are here already."""
-        self._alone(lambda: self._put(weights, "This update"))
+        files = sorted(Path(folder).glob("*.safetensors"))
+        if not files:
+            raise UserError(f"No weights (*.safetensors) in '{folder}'.")
+        weights = {name: tensor for file in files for name, tensor in load_file(file).items()}
+        self.put(weights, f"'{folder}'")
+
+    @_alone
+    def put(self, weights: dict[str, torch.Tensor], whose: str = "This update") -> None:
+        """Raises UserError where they are another model's, or where there is no memory for
+        them."""
+        if "weights" in self._asleep:
+            raise UserError("Weights are loaded into memory that is awake: wake it first.")
+        self._engine = None
+        named = dict(self._model.named_parameters(remove_duplicate=False))
+        there = {id(named[name]) for name in weights if name in named}  # tied weights have two
+        strange = [name for name in weights if name not in self._model.state_dict()]
+        lacking = [name for name, p in named.items() if id(p) not in there]
+        shaped = [n for n, t in weights.items() if n in named and t.shape != named[n].shape]
+        if wrong := strange or lacking or shaped:
+            raise UserError(f"{whose} holds another model's weights: see '{wrong[0]}'.")
+        self._model.load_state_dict(weights, strict=False)
+        self._loaded = True
 
     # ---- in the engine's thread
-
-    def _alone(self, work: Callable[[], Any]) -> None:
-        done = Future[Any]()
-        self._work.put((work, done))
-        done.result()
 
     def _serve(self) -> None:
         held: ServedRequest | tuple[Callable[[], Any], Future[Any]] | None = None
@@ -197,46 +234,6 @@ class TokenService:
             self._engine = InferenceEngine(Decoder(self._model), chat, sampling, Counter())
         self._engine.chat, self._engine.sampling = chat, sampling
         return self._engine
-
-    def _drop_cache(self) -> None:
-        self._engine = None
-
-    def _give_up(self, memory: Sequence[str]) -> None:
-        self._drop_cache()
-        self._asleep |= set(memory)
-        if "weights" in memory:
-            self._loaded = False
-            for p in self._shapes:
-                p.data = p.data.new_empty(0)
-
-    def _take_back(self, memory: Sequence[str]) -> None:
-        if "weights" in memory and "weights" in self._asleep:
-            for p, shape in self._shapes.items():
-                p.data = p.data.new_empty(shape)
-        self._asleep -= set(memory)
-
-    def _put(self, tensors: dict[str, torch.Tensor], whose: str) -> None:
-        if "weights" in self._asleep:
-            raise UserError("Weights are loaded into memory that is awake: wake it first.")
-        self._drop_cache()
-        named = dict(self._model.named_parameters(remove_duplicate=False))
-        there = {id(named[name]) for name in tensors if name in named}  # tied weights have two
-        strange = [name for name in tensors if name not in self._model.state_dict()]
-        lacking = [name for name, p in named.items() if id(p) not in there]
-        shaped = [n for n, t in tensors.items() if n in named and t.shape != named[n].shape]
-        if wrong := strange or lacking or shaped:
-            raise UserError(f"{whose} holds another model's weights: see '{wrong[0]}'.")
-        self._model.load_state_dict(tensors, strict=False)
-        self._loaded = True
-
-
-def _weights_in(folder: Path) -> dict[str, torch.Tensor]:
-    from safetensors.torch import load_file
-
-    files = sorted(folder.glob("*.safetensors"))
-    if not files:
-        raise UserError(f"No weights (*.safetensors) in '{folder}'.")
-    return {name: tensor for file in files for name, tensor in load_file(file).items()}
 
 
 class _Arrivals(SessionSource):
