@@ -45,9 +45,7 @@ def made_tokenizer() -> Any:
             words |= domain.generator.names(world)
             texts += [
                 segment.text
-                for segment in expert_session(
-                    domain, request, world, dialect, None
-                ).transcript.segments
+                for segment in expert_session(request, world, dialect, None).transcript.segments
             ]
     return make_tokenizer(texts, words, terms, superwords=200)
 
@@ -56,7 +54,7 @@ def shown(dialect_name: str, count: int, tokenizer: Any) -> Iterator[dict[str, A
     dialect = dialect_named(dialect_name)
     chat = ChatFormat(tokenizer, dialect.schemas())
     for request, world in trips(dialect_name, FIRST_WORLD, count):
-        transcript = expert_session(domain_of(dialect), request, world, dialect, chat).transcript
+        transcript = expert_session(request, world, dialect, chat).transcript
         segments = [
             [s.role, s.text, list(s.token_ids), list(s.loss_mask)] for s in transcript.segments
         ]

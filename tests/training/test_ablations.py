@@ -33,7 +33,7 @@ def played(every_turn: bool, old: str = "", new: str = "") -> Episode:
     request, world = one_trip()
     task = DEEPTRAVEL.task("e", request, world)
     dialect = dialect_named("deeptravel_cards_compact")
-    session = expert_session(DEEPTRAVEL, request, world, dialect, None)
+    session = expert_session(request, world, dialect, None)
     session.task = DEEPTRAVEL.judge.ungated["turns"](task) if every_turn else task
     answer = session.transcript.answer
     assert answer is not None and old in answer

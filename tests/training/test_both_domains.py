@@ -110,7 +110,7 @@ def test_a_cold_start_keeps_what_the_verifiers_pass(tmp_path, chat):
 def test_an_expert_that_fails_the_verifier_is_passed_over(tmp_path):
     job = trips_of(errands(tmp_path), RL).at(0)
     world = GeneratedTrips(DEEPTRAVEL, ("nano",), 200_000, 16).at(0)[1]
-    session = expert_session(DEEPTRAVEL, job.request, world, dialect_named(COMPACT), None)
+    session = expert_session(job.request, world, dialect_named(COMPACT), None)
     assert DEEPTRAVEL.expert.keeps(session)
     answer = session.transcript.answer
     session.transcript.answer = answer.replace('"call":1', '"call":9')
@@ -123,7 +123,7 @@ def group_of(tmp_path: Path, spoil: int) -> RolloutGroup:
     request, world = trips.request_at(0)
     episodes = []
     for member in range(4):
-        session = expert_session(DEEPTRAVEL, request, world, dialect_named(COMPACT), None)
+        session = expert_session(request, world, dialect_named(COMPACT), None)
         if member < spoil:
             cards = json.loads(session.transcript.answer or "")
             session.transcript.answer = json.dumps({**cards, "outbound": []})
@@ -163,7 +163,7 @@ def recorded(tmp_path: Path) -> Path:
     write_lines(tmp_path / "requests.jsonl", (request.record() for request in requests))
     with live_source(PlaceOptions(tmp_path / "world", store=str(tmp_path / "live.sqlite"))) as live:
         for request in requests[:3]:
-            expert_session(DEEPTRAVEL, request, live, dialect_named(COMPACT), None)
+            expert_session(request, live, dialect_named(COMPACT), None)
     assert world.dates[0]
     return tmp_path
 
@@ -183,7 +183,7 @@ def test_training_replays_a_recorded_day(recorded, monkeypatch):
     for number in range(6):
         request, place = trips.request_at(number)
         passed[request.query] = DEEPTRAVEL.expert.keeps(
-            expert_session(DEEPTRAVEL, request, place, dialect_named(COMPACT), None)
+            expert_session(request, place, dialect_named(COMPACT), None)
         )
     known = [
         json.loads(line)["query"] for line in (recorded / "requests.jsonl").read_text().splitlines()

@@ -178,9 +178,7 @@ class ExpertTranscripts:
         while True:
             request, place = self.trips.request_at(self.trips.position)
             self.trips.position += 1
-            session = expert_session(
-                self.trips.domain, request, place, self.dialect, self.chat, self.teacher
-            )
+            session = expert_session(request, place, self.dialect, self.chat, self.teacher)
             fits = session.length <= self.dialect.context_tokens  # nobody cuts an expert's turn
             if fits and self.trips.domain.teachers[self.teacher].keeps(session):
                 self.taught, self.in_vain = self.taught + 1, 0
@@ -203,7 +201,6 @@ class ExpertTranscripts:
 
 
 def expert_session(
-    domain: Domain,
     request: Any,
     place: Any,
     dialect: Dialect,
@@ -212,6 +209,7 @@ def expert_session(
 ) -> Session:
     """A teacher's session of one request; with a ChatFormat, as token ids whose loss mask covers
     the assistant's turns."""
+    domain = domain_of(dialect)
     session = open_session(domain.task("expert", request, place), dialect, chat)
     return next(iter(domain.teachers[teacher]().play([session])))
 
@@ -223,7 +221,4 @@ def expert_sessions(
     teacher: str = "expert",
 ) -> Iterator[Session]:
     """Of several (request, place) of the dialect's domain."""
-    return (
-        expert_session(domain_of(dialect), request, place, dialect, chat, teacher)
-        for request, place in trips
-    )
+    return (expert_session(*trip, dialect, chat, teacher) for trip in trips)

@@ -5,7 +5,6 @@ import pytest
 
 from tripwright.data.trajectories import ending_problem, format_problem
 from tripwright.domains import dialect_named
-from tripwright.domains.travelplanner.domain import DOMAIN
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.rewards import SUM
 from tripwright.domains.travelplanner.task import TripTask
@@ -26,7 +25,7 @@ def trip() -> TripTask:
 @pytest.fixture(scope="module")
 def turns(trip: TripTask) -> list[str]:
     """A passing episode's."""
-    session = expert_session(DOMAIN, trip.request, trip.world, DIALECT, None)
+    session = expert_session(trip.request, trip.world, DIALECT, None)
     return [s.text for s in session.transcript.segments if s.role == "assistant"]
 
 

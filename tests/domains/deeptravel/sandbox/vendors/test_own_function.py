@@ -101,7 +101,7 @@ def test_training_asks_the_function_and_replays_it(at_the_root):
     trips, domain = trips_of(recipe, RL), domain_named("deeptravel")
     for number in range(min(4, trips.per_epoch or 0)):
         request, place = trips.request_at(number)
-        session = expert_session(domain, request, place, recipe.dialect.dialect(), None)
+        session = expert_session(request, place, recipe.dialect.dialect(), None)
         assert domain.expert.keeps(session)
     store = open_store("runs/own_flights.sqlite", create=False)
     asked = {(tool, name) for day in store.days() for tool, name, _ in store.vendors(day)}
