@@ -15,6 +15,7 @@ import itertools
 import math
 import random
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self
 
@@ -157,10 +158,9 @@ class BatchesOfLikeLength:
 
     def _draw(self) -> None:
         self.began, self.number, self.at = self.source.state_dict(), self.number + 1, 0
-        samples = sorted(
-            itertools.islice(self.source, POOL * self.rows),
-            key=lambda sample: len(sample.token_ids),
-        )
+        drawn: Iterator[Transcript | TokenizedRow]
+        drawn = itertools.islice(self.source, POOL * self.rows)
+        samples = sorted(drawn, key=lambda sample: len(sample.token_ids))
         self.pool = [samples[i : i + self.rows] for i in range(0, len(samples), self.rows)]
         random.Random(self.number).shuffle(self.pool)
 
