@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch")
 from tripwright.inference.local import load_model
 from tripwright.training import stages
 from tripwright.training.algorithms import ALGORITHMS
-from tripwright.training.recipe import Reinforcement
+from tripwright.training.recipe import Reinforcement, check
 from tripwright.training.run_folder import RunFolder
 
 pytestmark = pytest.mark.usefixtures("threads_as_before")
@@ -81,17 +81,9 @@ def test_every_algorithm_is_a_stage(name, run):
 
 
 def test_tools_of_a_server_need_a_world_of_their_own(run):
-    served = replace(
-        run.recipe,
-        rl=Reinforcement("grpo", replace(run.recipe.rl.settings, tools="http://127.0.0.1:9")),
-    )
-    other = RunFolder(run.folder / "served", served)
-    stages.make(other)
-    with pytest.raises(
-        UserError,
-        match=r"Tools at 'http://127.0.0.1:9' are of one world: give data.world",
-    ):
-        stages.reinforce(other)
+    settings = replace(run.recipe.rl.settings, tools="http://127.0.0.1:9")
+    with pytest.raises(UserError, match="grpo.tools"):
+        check(replace(run.recipe, rl=Reinforcement("grpo", settings)))
 
 
 def test_a_model_half_written_is_no_model(run, monkeypatch):

@@ -48,6 +48,7 @@ class SessionSource:
     """Where an engine's sessions come from, one after the other, and who is told how they go."""
 
     listens = False  # whether `heard` is to be called
+    forked = 0  # how many of the sessions were forks
 
     def __init__(self, sessions: Iterable[Session]):
         self._sessions = iter(sessions)
@@ -76,7 +77,6 @@ class Trees(SessionSource):
     listens = True
 
     def __init__(self, groups: Iterable[Sequence[Session]], branching: Branching, vocabulary: int):
-        self.forked = 0
         self._branching, self._vocabulary = branching, vocabulary
         self._groups, self._ready = iter(groups), deque[Session]()
         self._group_of: dict[int, _Group] = {}  # by the session's identity, while it plays

@@ -68,7 +68,7 @@ class LocalPolicy:
 
     def play(self, sessions: Iterable[Session]) -> Iterator[Session]:
         """The model's weights are read as they are: train it when the last session has come."""
-        yield from self._play(SessionSource(sessions))
+        return self._play(SessionSource(sessions))
 
     def play_groups(
         self, groups: Iterable[Sequence[Session]], branching: Branching | None = None
@@ -77,19 +77,17 @@ class LocalPolicy:
         ids of their own. With `branching` (row S7) some of them are forks of others, which their
         transcripts say; without, this is play()."""
         if branching is None:
-            yield from self.play(itertools.chain.from_iterable(groups))
-            return
-        trees = Trees(groups, branching, self.model.config.vocab_size)
-        for session in self._play(trees):
-            self._counted["forks"] = trees.forked
-            yield session
+            return self.play(itertools.chain.from_iterable(groups))
+        return self._play(Trees(groups, branching, self.model.config.vocab_size))
 
     @torch.inference_mode()
     def _play(self, source: SessionSource) -> Iterator[Session]:
         self._counted = Counter()
-        yield from InferenceEngine(
-            Decoder(self._model()), self.chat, self.sampling, self._counted
-        ).play(source)
+        decoder = Decoder(self._model())
+        engine = InferenceEngine(decoder, self.chat, self.sampling, self._counted)
+        for session in engine.play(source):
+            self._counted["forks"] = source.forked
+            yield session
 
     def _model(self) -> Any:
         """The model in the precision asked for: itself, where that is its own. An adapter is read

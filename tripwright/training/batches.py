@@ -350,7 +350,9 @@ def trainer_logprobs(
 ) -> tuple[Batch, Tensor]:
     """The rollouts as whole rows (N, T), and what the trainer says of their own tokens, each turn
     after what it saw: (N, T), 0 elsewhere."""
-    whole = collate([_whole(r) for r in rollouts]).to(decoder.device)
+    transcripts = [r.episode.transcript for r in rollouts]
+    whole = collate([(t.token_ids, t.loss_mask, t.logprobs) for t in transcripts])
+    whole = whole.to(decoder.device)
     trainer_NT = torch.zeros_like(whole.logprobs)
     rows = [(n, row) for n, r in enumerate(rollouts) for row in rows_of(r)]
     rows.sort(key=lambda numbered: len(numbered[1]))
@@ -366,9 +368,3 @@ def trainer_logprobs(
             own_T = own_T[: len(targets)]
             trainer_NT[n, targets[own_T]] = logprobs_T[: len(targets)][own_T]
     return whole, trainer_NT
-
-
-def _whole(rollout: Rollout) -> tuple[list[int], list[int], list[float]]:
-    """All its tokens in one row, whatever they were said after."""
-    t = rollout.episode.transcript
-    return t.token_ids, t.loss_mask, t.logprobs

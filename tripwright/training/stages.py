@@ -34,7 +34,6 @@ from tripwright.inference.models import (
     merged,
     precision_named,
 )
-from tripwright.llm.endpoint import shown_url
 from tripwright.rewards.spec import resolve_reward
 from tripwright.runs import CARD, COMPARISON, SCORE, STAGES
 from tripwright.tools.remote import RemoteToolBox
@@ -172,8 +171,7 @@ def tools_of(recipe: Recipe, url: str | None, dialect: Dialect) -> RemoteToolBox
     """Those of a server, which must have the recipe's world; None for tools in process."""
     if url is None:
         return None
-    if recipe.data.world is None:
-        raise UserError(f"Tools at '{shown_url(url)}' are of one world: give data.world.")
+    assert recipe.data.world is not None  # recipes are checked for it
     with open_folder(Path(recipe.data.world), recipe.domain) as (_, place):
         world = place.identity.get("content_hash")
     return RemoteToolBox(url, dialect.face, page_rows=dialect.page_rows, world_hash=world)
