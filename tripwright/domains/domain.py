@@ -260,6 +260,14 @@ class Domain:
             raise UserError(f"No worlds are generated for {self.title}: name files of requests.")
         return self.generator
 
+    def world(self, scale: str, seed: int) -> Any:
+        """A generated world, for scripts. Raises UserError where none is generated."""
+        return self.generated().world(scale, seed)
+
+    def draw(self, mix: Any = None) -> Callable[[Any, int, int], Iterator[Any]]:
+        """(world, how many, seed) → requests, of a mix or the usual one, for scripts."""
+        return partial(self.generated().draw, mix=mix)
+
     @property
     def faces(self) -> tuple[Face, ...]:
         return tuple(dict.fromkeys(dialect.face for dialect in self.dialects))
