@@ -133,25 +133,23 @@ CHEAPER_RIDE = CHEAPER | {"transportation": "no self-driving"}
 FLOWN, FLOWN_LATER = (TO_BROOK, FLY_TO_ASTON), (TO_BROOK, LATER)
 
 NONE = "no road, and no flight wanted"
-NO_ROAD, NO_SUCH_ROOM = f"{NO_WAY} ({NONE})", "no private room that allows pets"
+NO_ROAD, NOT_IN_ASTON = f"{NO_WAY} ({NONE})", "no stay in Aston keeps"
 COSTS, SERVED = "the cheapest plan costs $3,790", "French is served in Aston"
-LONG_STAY = "Aston: the one stay that fits asks for 7 nights or more"
-LONG_STAY_IN_COVE = "Cove: the one stay that fits asks for 4 nights or more"
-NO_STAYS = "2 of 3 cities of Westland qualify (Aston and Brook); Cove: no stay"
+NOT_IN_COVE = "2 of 3 cities of Westland qualify (Aston and Brook); no stay in Cove keeps"
 DEAR_DATES = "2022-03-01 to 2022-03-05, within $1,000: the cheapest plan costs $3,980 (transport"
 
 CULPRITS: list[tuple[str, World, Query, str]] = [
     ("room type", made(), asked(**SHARED), "0 of 3 cities of Westland qualify"),
-    ("room type", made(), asked(3, **SHARED), "shared room: Aston: 1 stay, no shared room"),
-    ("room type", made(only_here(nights=7)), asked(**PRIVATE_ROOM), LONG_STAY),
-    ("house rule", made(NO_PETS), asked(**PETS), "Aston: 1 stay, no stay that allows pets"),
+    ("room type", made(), asked(3, **SHARED), NOT_IN_ASTON),
+    ("room type", made(only_here(nights=7)), asked(**PRIVATE_ROOM), NOT_IN_ASTON),
+    ("house rule", made(NO_PETS), asked(**PETS), NOT_IN_ASTON),
     ("cuisine", made(), asked(**FRENCH), "in Aston, Brook and Cove serves French food"),
     ("transportation", made(None, None, NO_ROADS, FLY_TO_ASTON), asked(**NO_FLIGHT), "(no road"),
     ("dates", made(None, None, NO_ROADS, LATER), asked(), "no flight on 2022-03-01"),
-    ("cities", made({"Cove": []}), asked(7, 3), NO_STAYS),
+    ("cities", made({"Cove": []}), asked(7, 3), NOT_IN_COVE),
     ("cities", made(THREE_NIGHTS), asked(cities=2), "4 nights cannot be shared"),
     ("budget", made(), asked(budget=100), "the cheapest plan costs $390 (transport $10, stays"),
-    ("house rule, room type", made(ROOM_WITHOUT_PETS), asked(**PRIVATE_ROOM, **PETS), NO_SUCH_ROOM),
+    ("house rule, room type", made(ROOM_WITHOUT_PETS), asked(**PRIVATE_ROOM, **PETS), NOT_IN_ASTON),
     ("cuisine, room type", made(only_here(), IN_BROOK), asked(**PRIVATE_ROOM, **FRENCH), QUALIFIES),
     ("room type, transportation", made(only_here(), None, *FLOWN), asked(**ROOM_BY_CAR), NO_ROAD),
     ("dates, room type", made(only_here(), None, *FLOWN_LATER), asked(**PRIVATE_ROOM), DAY),
@@ -164,7 +162,7 @@ CULPRITS: list[tuple[str, World, Query, str]] = [
     ("budget, house rule", made(DEAR_ZOO), asked(**CHEAPER, **PETS), "$3,790"),
     ("cuisine, transportation", made(None, IN_ASTON, *FLOWN), asked(**FRENCH, **NO_FLIGHT), SERVED),
     ("cuisine, dates", made(None, IN_ASTON, *FLOWN_LATER), asked(**FRENCH), DAY),
-    ("cities, cuisine", made(LONG_IN_COVE, IN_COVE), asked(cities=2, **FRENCH), LONG_STAY_IN_COVE),
+    ("cities, cuisine", made(LONG_IN_COVE, IN_COVE), asked(cities=2, **FRENCH), NOT_IN_COVE),
     ("budget, cuisine", made(None, {"Aston": 900}), asked(**CHEAPER, **FRENCH), "within $500"),
     ("cities, transportation", made(None, None, TO_ASTON, OVER_BROOK), asked(**TWO_BY_CAR), NONE),
     ("budget, transportation", made(), asked(**CHEAPER_RIDE), "no self-driving, within $500"),
@@ -197,7 +195,7 @@ def test_the_trip_itself_can_be_what_is_impossible():
     nothing_to_see = made(sights=dict.fromkeys(CITIES, 0))
     explanation = explain(asked(), nothing_to_see)
     assert kinds(explanation) == ["route"] and explanation is not None
-    assert "Aston: too few attractions" in explanation.words
+    assert "Aston has too few attractions" in explanation.words
 
 
 def test_cities_without_the_cuisine_are_told_apart_from_cities_that_cannot_be_reached():
