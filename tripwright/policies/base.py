@@ -19,7 +19,7 @@ from tripwright.world.store import World
 FILES_OF_AN_EPISODE = 2  # its connection, and its thread's view of the world's store
 
 
-@dataclass(frozen=True)
+@dataclass
 class ScriptedPolicy:
     """A program as a policy: `play_one` takes all turns of a session. Sessions are played one after
     the other."""

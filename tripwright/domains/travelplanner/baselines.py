@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import math
 import random
-from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any, Literal
 
@@ -22,30 +21,26 @@ from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.task import trip_query
 from tripwright.domains.travelplanner.tools.catalog import TravelTools
 from tripwright.episode import Session
-from tripwright.policies.base import at_hand
+from tripwright.policies.base import ScriptedPolicy, at_hand
 from tripwright.tools.answer import ToolError
 from tripwright.world.store import World
 
 PRICES = ("price_usd", "average_cost_usd", "cost_usd")
 
 
-class RowsPolicy:
+class RowsPolicy(ScriptedPolicy):
     """`pick` is "first" or "cheapest". Plans 3-day trips to one city; other queries get no
     answer."""
 
     def __init__(self, pick: Literal["first", "cheapest"]):
-        self.name, self._pick = f"{pick}-row", pick
+        super().__init__(f"{pick}-row", self._plan)
+        self._pick = pick
 
-    def play(self, sessions: Iterable[Session]) -> Iterator[Session]:
-        for session in sessions:
-            query = trip_query(session)
-            if query.days == 3:
-                self._plan(session, query)
-            else:
-                session.say("Only 3-day trips.")
-            yield session
-
-    def _plan(self, session: Session, query: Query) -> None:
+    def _plan(self, session: Session) -> None:
+        query = trip_query(session)
+        if query.days != 3:
+            session.say("Only 3-day trips.")
+            return
         out = self._leg(session, query, query.org, query.dest, query.date[0])
         back = self._leg(session, query, query.dest, query.org, query.date[2])
         stay, meals, sights = (
@@ -98,7 +93,7 @@ class RowsPolicy:
         return records
 
 
-class GreedySearch:
+class GreedySearch(ScriptedPolicy):
     """TravelPlanner's own baseline without a language model, `agents/greedy_search.py` of
     OSU-NLP-Group/TravelPlanner (the papers' tables call it "Greedy Search"): it looks at prices
     alone, and at the tables themselves, so its episodes hold an answer and no calls.
@@ -123,28 +118,21 @@ class GreedySearch:
     world does not know a flight search, there are no flights: the authors' table has no such gaps.
     """
 
-    name = "greedy-search"
-
     def __init__(self, seed: int = 0):
+        super().__init__("greedy-search", self._answer)
         self._seed = seed
 
-    def play(self, sessions: Iterable[Session]) -> Iterator[Session]:
-        for session in sessions:
-            query = trip_query(session)
-            days = greedy_plan(
-                query,
-                at_hand(session, "The greedy search"),
-                random.Random(f"greedy {self._seed} {query.query}"),
-            )
-            plan_format = session.dialect.plan_format
-            if days is None:
-                answer = f"The greedy search has no plan for {query.days} days in {query.dest}."
-            elif plan_format == "json":
-                answer = f"<answer>{json.dumps(days, ensure_ascii=False)}</answer>"
-            else:
-                answer = answer_text(query, days, plan_format)
-            session.say(answer)
-            yield session
+    def _answer(self, session: Session) -> None:
+        query, world = trip_query(session), at_hand(session, "The greedy search")
+        days = greedy_plan(query, world, random.Random(f"greedy {self._seed} {query.query}"))
+        plan_format = session.dialect.plan_format
+        if days is None:
+            answer = f"The greedy search has no plan for {query.days} days in {query.dest}."
+        elif plan_format == "json":
+            answer = f"<answer>{json.dumps(days, ensure_ascii=False)}</answer>"
+        else:
+            answer = answer_text(query, days, plan_format)
+        session.say(answer)
 
 
 def greedy_plan(query: Query, world: World, rng: random.Random) -> list[dict[str, Any]] | None:

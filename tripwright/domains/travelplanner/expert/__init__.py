@@ -9,7 +9,7 @@ also play where the world is out of reach.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from functools import partial
 
 from tripwright.domains.travelplanner.expert.careful import MOST_TRIES, play_careful, unanswered
 from tripwright.domains.travelplanner.expert.direct import (
@@ -21,7 +21,7 @@ from tripwright.domains.travelplanner.expert.direct import (
 from tripwright.domains.travelplanner.expert.turns import DIRECT, STYLES, ExpertStyle
 from tripwright.domains.travelplanner.task import trip_query
 from tripwright.episode import Session
-from tripwright.policies.base import at_hand
+from tripwright.policies.base import ScriptedPolicy, at_hand
 
 __all__ = [
     "STYLES",
@@ -32,21 +32,17 @@ __all__ = [
 ]
 
 
-class ExpertPolicy:
+class ExpertPolicy(ScriptedPolicy):
     def __init__(self, style: ExpertStyle = DIRECT):
+        name = "expert" if style.name == "direct" else f"expert-{style.name}"
+        super().__init__(name, partial(_play, style))
         self.style = style
-        self.name = "expert" if style.name == "direct" else f"expert-{style.name}"
-
-    def play(self, sessions: Iterable[Session]) -> Iterator[Session]:
-        for session in sessions:
-            if self.style.name in ("direct", "spender", "comparing"):
-                _play(session, self.style)
-            else:
-                play_careful(session, self.style)
-            yield session
 
 
-def _play(session: Session, style: ExpertStyle) -> None:
+def _play(style: ExpertStyle, session: Session) -> None:
+    if style.name in ("careful", "brief"):
+        play_careful(session, style)
+        return
     asked = trip_query(session), at_hand(session, "The expert")
     if style.name == "comparing":
         turns = comparing_turns(*asked, session.dialect)
