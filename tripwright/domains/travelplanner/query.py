@@ -14,7 +14,7 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from tripwright.errors import UserError, counted, described, first_problem, printable
-from tripwright.files import json_lines
+from tripwright.files import csv_rows, json_lines
 from tripwright.world.store import World
 
 LONGEST_LITERAL = 10_000  # characters; the published ones have some hundreds
@@ -113,14 +113,9 @@ def query_records(path: Path) -> Iterator[tuple[int, Any]]:
         yield from json_lines(path)
         return
     csv.field_size_limit(LONGEST_FIELD)
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as lines:
-            rows = csv.DictReader(lines, strict=True)
-            for row in rows:
-                # the index that pandas writes has no name; an empty cell says nothing
-                yield rows.line_num, {key: cell for key, cell in row.items() if key and cell}
-    except (csv.Error, UnicodeDecodeError) as problem:
-        raise UserError(f"'{path}' is not CSV in UTF-8: {problem}.") from None
+    for number, row in csv_rows(path):
+        # the index that pandas writes has no name; an empty cell says nothing
+        yield number, {key: cell for key, cell in row.items() if key and cell}
 
 
 def why_no_trip(query: Query) -> str | None:

@@ -110,7 +110,7 @@ def test_the_published_csv_and_hub_forms_are_the_same_queries(tmp_path):
     }
     assert of_csv.date == GOOD["date"] and of_csv.people_number == 2 and of_csv.budget == 900
     assert of_csv.local_constraint.cuisine == ["Thai", "Chef's"]
-    assert QueryFile(tmp_path / "published.csv").find(None, asked["query"]) == 0
+    assert QueryFile(tmp_path / "published.csv").find(asked) == 0
 
 
 @pytest.mark.parametrize(
@@ -138,5 +138,5 @@ def test_a_csv_line_is_named_by_its_number(tmp_path):
     with pytest.raises(UserError, match="published.csv:3: field 'days'"):
         read_queries(path)
     path.write_bytes(b"org,dest\n\xff,\n")
-    with pytest.raises(UserError, match="is not CSV in UTF-8"):
+    with pytest.raises(UserError, match="expected CSV in UTF-8"):
         read_queries(path)
