@@ -469,8 +469,3 @@ def test_a_comparison_never_mixes_ways_that_exclude_each_other_and_never_costs_m
             assert re.search(r"so I keep the plan|That is cheaper", said)
         assert further_usd <= plain_usd
     assert rivals >= 1
-
-
-def test_a_style_that_is_none_is_refused():
-    with pytest.raises(UserError, match="at least 0"):
-        ExpertStyle("careful", max_extra_searches=-1)

@@ -48,7 +48,6 @@ from tripwright.domains.travelplanner.oracle.planner import (
     solve,
     within_budget,
 )
-from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.domains.travelplanner.task import check_tools, trip_query
 from tripwright.domains.wording import capitalised, listed
@@ -184,7 +183,8 @@ class _Play:
     def __init__(self, session: Session, style: ExpertStyle):
         self.session, self.style, self.query = session, style, trip_query(session)
         self.seen = Observations(paged=session.dialect.page_rows is not None)
-        self.words = Words(style, self.query)
+        # reasons in varied words, the same for the same request
+        self._words = random.Random(f"words {style.seed} {self.query.query}")
         self.note = ""  # what the next turn says before the reason for its call
         self.random = random.Random(f"play {style.seed} {self.query.query}")
         self.pursued: LineOfThought | None = None
@@ -227,7 +227,7 @@ class _Play:
                 self._ask(line.searches[0])
             elif pool:
                 considered.append(pool.pop(0))
-                self._add_note(self._why_not() + self.words.one_of(WIDEN, city=considered[-1]))
+                self._add_note(self._why_not() + self._one_of(WIDEN, city=considered[-1]))
             else:
                 return None
 
@@ -270,7 +270,7 @@ class _Play:
                 return line.plan
             if str(following) != str(rival):
                 other = capitalised(str(following))
-                self._add_note(f"{self.words.one_of(COMPARE)} {other}, may cost less.")
+                self._add_note(f"{self._one_of(COMPARE)} {other}, may cost less.")
             rival = following
             try:
                 self._ask(rival.searches[0])
@@ -358,9 +358,9 @@ class _Play:
             return
         phrases = PLAN
         if before is not None and (why := self._why_given_up(before)) is not None:
-            self._add_note(self.words.one_of(DEAD_END, why=why, Why=capitalised(why)))
+            self._add_note(self._one_of(DEAD_END, why=why, Why=capitalised(why)))
             phrases = TURN_TO
-        self._add_note(self.words.one_of(phrases, what=str(line)))
+        self._add_note(self._one_of(phrases, what=str(line)))
 
     def _why_given_up(self, before: LineOfThought) -> str | None:
         """None where it was no dead end: another way merely looks better now."""
@@ -397,10 +397,10 @@ class _Play:
         if plan is not None:
             plan_format, places = self.session.dialect.plan_format, self._world(self.considered)
             text = answer_text(self.query, self._days(plan), plan_format, city_lookup(places))
-            self._say(self.words.done(plan), text)
+            self._say(self._done(plan), text)
             return
         self.note = ""  # what it meant to look at next is no reason any more
-        reason = self.words.one_of(NOTHING_LEFT) if self.has_ended else ""
+        reason = self._one_of(NOTHING_LEFT) if self.has_ended else ""
         self._say(reason, f"<answer>{self._no_plan()}</answer>")
 
     def _days(self, plan: Solution) -> list[dict[str, Any]]:
@@ -447,7 +447,7 @@ class _Play:
         page, again = result.next_page or 1, result.answered
         name, arguments = face.offer.call_of(search.tool, search.arguments)
         call = write_call(name, {**arguments, PAGE: page} if again else arguments)
-        reason = self.words.one_of(MORE) if page > 1 else self.words.ask(search)
+        reason = self._one_of(MORE) if page > 1 else self._reason(search)
         for _ in range(MOST_TRIES):
             if self._calls_left() < 1:
                 raise _Over
@@ -456,7 +456,7 @@ class _Play:
                 raise _Over
             if not unanswered(self.session):
                 break
-            reason = self.words.one_of(AGAIN)
+            reason = self._one_of(AGAIN)
         else:
             self.seen.add_failure(search)
             return
@@ -464,9 +464,9 @@ class _Play:
         assert rows is not None  # played just now
         self.seen.add(search, page, again, rows)
         if not rows.is_whole:
-            self._add_note(self.words.one_of(BROKEN))
+            self._add_note(self._one_of(BROKEN))
         elif self.style.thoughts == "long":
-            self._add_note(self.words.learned(search, self.seen.of(search)))
+            self._add_note(self._learned(search, self.seen.of(search)))
 
     def _add_note(self, sentence: str) -> None:
         self.note = f"{self.note} {sentence}".strip()
@@ -481,22 +481,12 @@ class _Play:
         thought = " ".join(thought.replace("<", "").replace(">", "").split())
         self.session.say(f"<think>{thought}</think>\n{text}" if thought else text)
 
+    # ---- in words
 
-# ---- in words
+    def _one_of(self, phrases: Sequence[str], **slots: str) -> str:
+        return self._words.choice(phrases).format(**slots)
 
-
-class Words:
-    """The reasons that it gives, in varied words: drawn by the style's seed, the same for the same
-    request."""
-
-    def __init__(self, style: ExpertStyle, query: Query):
-        self.style, self.query = style, query
-        self._random = random.Random(f"words {style.seed} {query.query}")
-
-    def one_of(self, phrases: Sequence[str], **slots: str) -> str:
-        return phrases[self._random.randrange(len(phrases))].format(**slots)
-
-    def ask(self, search: Search) -> str:
+    def _reason(self, search: Search) -> str:
         wishes = self.query.local_constraint
         room = [wishes.room_type or "", f"{wishes.house_rule} allowed" if wishes.house_rule else ""]
         slots = {
@@ -505,11 +495,11 @@ class Words:
             "wishes": "".join(f", {wish}" for wish in room if wish),
             "cuisines": f": {listed(wishes.cuisine)} wanted" if wishes.cuisine else "",
         }
-        return self.one_of(ASK[search.tool], **slots)
+        return self._one_of(ASK[search.tool], **slots)
 
-    def done(self, plan: Solution) -> str:
+    def _done(self, plan: Solution) -> str:
         costs = {"cost": f"{plan.cost_usd:,.0f}", "budget": f"{self.query.budget:,}"}
-        sentence = self.one_of(DONE, **costs)
+        sentence = self._one_of(DONE, **costs)
         if self.style.thoughts != "long":
             return sentence
         nights = "; ".join(
@@ -518,7 +508,7 @@ class Words:
         )
         return f"{nights}. Travel: {', '.join(leg.mode for leg in plan.legs)}. {sentence}"
 
-    def learned(self, search: Search, found: SearchResult) -> str:
+    def _learned(self, search: Search, found: SearchResult) -> str:
         """One sentence on what a search has shown so far, for long thoughts."""
         if not found.rows:
             return "Nothing there." if found.is_known else "So that is not known."

@@ -226,12 +226,13 @@ class ChoiceNotes:
         return " ".join(work.choice(purpose, _row_called(row, rows)) for purpose, row in meals)
 
     def full_days(self, stops: Iterable[CityChoice]) -> Iterator[str]:
-        """What is seen and eaten on each, by names as they stand in their rows."""
+        """What is seen and eaten on each: "Elm Park, breakfast (A) Oak Cafe, lunch (B) Yew Grill,
+        dinner (C) Fir Bistro"."""
         for stop in stops:
             rows = self._called(Restaurant, stop.city)
             meals = (_row_called(row, rows) for row in stop.meals)
             for sight in stop.attractions:
-                yield work.full_day(sight, itertools.islice(meals, len(MEALS)))
+                yield ", ".join((sight, *(f"{each} {next(meals)}" for each in MEALS)))
 
     def in_vain(self, city: str, meals: int) -> str:
         """How the walk along a city's meals ends that serves not all wanted cuisines."""

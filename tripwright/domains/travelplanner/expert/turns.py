@@ -49,9 +49,6 @@ class ExpertStyle:
         if self.thoughts not in get_args(Thoughts):
             known = ", ".join(get_args(Thoughts))
             raise UserError(f"An expert's thoughts are {known}; found '{self.thoughts}'.")
-        if min(self.compared_cities, self.max_extra_searches) < 0:
-            numbers = f"{self.compared_cities} and {self.max_extra_searches}"
-            raise UserError(f"compared cities and extra searches are at least 0, found {numbers}.")
 
 
 DIRECT = ExpertStyle()

@@ -46,7 +46,6 @@ from functools import partial
 from typing import NamedTuple, TypeVar, cast
 
 from tripwright.domains.travelplanner.oracle.options import FORBIDDEN_BY_RULE, ROOM_TYPES, SEATS
-from tripwright.domains.travelplanner.plan.plan import MEALS
 from tripwright.domains.travelplanner.query import LocalConstraint, Query
 from tripwright.errors import counted
 from tripwright.tools.face import letters
@@ -441,13 +440,6 @@ def sights_words(city: str, sights: Sequence[str], nights: int) -> str:
     where there are too few."""
     is_enough = len(sights) >= nights - 1
     return ", ".join(f"{city} {sight}" for sight in sights[: nights - 1]) if is_enough else NONE
-
-
-def full_day(sight: str, meals: Iterable[str]) -> str:
-    """What is seen and eaten: "Elm Park, breakfast (A) Oak Cafe, lunch (B) Yew Grill, dinner (C)
-    Fir Bistro"."""
-    eaten = (f"{purpose} {meal}" for purpose, meal in zip(MEALS, meals, strict=True))
-    return ", ".join((sight, *eaten))
 
 
 def eating_words(day: int, here: str, city: str, meals: int, signs: Signs) -> str:
