@@ -115,7 +115,11 @@ def format_itinerary(
     for _ in range(2):
         outcome = endpoint.complete(conversation)
         if isinstance(outcome, Fault):
-            return _not_answered(outcome)
+            if outcome.kind == "context_overflow":
+                problem = "the itinerary is longer than the formatter's model can read"
+                return FormattedPlan(None, problem)
+            problem = f"{outcome.kind} after {outcome.attempts} attempts: {outcome.message}"
+            return FormattedPlan(None, problem, unscored=True)
         usage.update(outcome.usage)
         formatted = read_answer(outcome)
         invented = _invented(formatted.plan or [], itinerary)
@@ -127,13 +131,6 @@ def format_itinerary(
             {"role": "user", "content": correction},
         ]
     problem = f"the formatter wrote {invented}, which the itinerary does not say"
-    return FormattedPlan(None, problem, unscored=True)
-
-
-def _not_answered(fault: Fault) -> FormattedPlan:
-    if fault.kind == "context_overflow":
-        return FormattedPlan(None, "the itinerary is longer than the formatter's model can read")
-    problem = f"{fault.kind} after {fault.attempts} attempts: {fault.message}"
     return FormattedPlan(None, problem, unscored=True)
 
 

@@ -21,7 +21,7 @@ from tripwright.domains.travelplanner.queries.reading import Gazetteer, Mismatch
 from tripwright.domains.travelplanner.queries.wording import Style, word_query
 from tripwright.domains.travelplanner.query import Query
 from tripwright.llm.client import ChatEndpoint, Completion, Fault
-from tripwright.llm.endpoint import MOST_FAULTS
+from tripwright.llm.endpoint import MOST_FAULTS, Breaker
 
 LONGEST_WORDING = 1_500  # characters; the official requests have at most 500
 GRAMMAR_TRIES = 20
@@ -91,17 +91,14 @@ class Pool:
 
     def __init__(self, endpoints: Sequence[ChatEndpoint], seed: int = 0):
         self.endpoints, self.seed = endpoints, seed
-        self._silent = [0] * len(endpoints)  # faults in a row
+        self.breakers = [Breaker() for _ in endpoints]
 
     def order(self, index: int) -> list[int]:
         """Whom to ask about request `index`, then who stands in should that one not answer.
         Endpoints that are dead are left out."""
         count = len(self.endpoints)
         turn = ((index + self.seed + later) % count for later in range(count))
-        return [at for at in turn if self._silent[at] < MOST_FAULTS]
-
-    def note(self, at: int, fault: bool) -> None:
-        self._silent[at] = self._silent[at] + 1 if fault else 0
+        return [at for at in turn if not self.breakers[at].is_open]
 
 
 def back_translate(
@@ -119,8 +116,7 @@ def back_translate(
     earlier: tuple[WordingRejection, ...] = ()
     problem = f"not asked: every endpoint failed {MOST_FAULTS} times in a row"
     for at in pool.order(index):
-        worded = _asked(pool.endpoints[at], query, places, manner, retries)
-        pool.note(at, worded.unscored)
+        worded = _asked(pool, at, query, places, manner, retries)
         earlier += worded.rejected
         if not worded.unscored:
             return replace(worded, rejected=earlier)
@@ -129,12 +125,14 @@ def back_translate(
 
 
 def _asked(
-    endpoint: ChatEndpoint, query: Query, places: Gazetteer, manner: str, retries: int
+    pool: Pool, at: int, query: Query, places: Gazetteer, manner: str, retries: int
 ) -> Wording:
+    endpoint = pool.endpoints[at]
     conversation: list[dict[str, Any]] = messages(query, manner)
     rejected: list[WordingRejection] = []
     for _ in range(retries + 1):
         outcome = endpoint.complete(conversation)
+        pool.breakers[at].note(outcome)
         if isinstance(outcome, Fault):
             if outcome.kind == "context_overflow" and rejected:
                 break  # the exchange outgrew the model: its wording failed, not the endpoint
