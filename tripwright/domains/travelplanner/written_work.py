@@ -88,7 +88,6 @@ Leg = tuple[str, str, ShownWay | None]  # from, to, by letters
 
 
 class WrittenStep(NamedTuple):
-    turn: int  # of the agent's, from 1
     kind: str
     said: str
     is_true: bool
@@ -108,10 +107,10 @@ def written_steps(query: Query, transcript: Transcript) -> list[WrittenStep]:
     shown: Rows | None = None
     city, letter_of, stays_of, ways = "", dict[str, str](), Stays(), WrittenWays(query)
     restaurants: Rows | None = None  # last shown
-    turn, said, said_in_vain = 0, "", ""
+    said, said_in_vain = "", ""
     for segment in transcript.segments:
         if segment.role == "assistant":
-            turn, said = turn + 1, segment.text
+            said = segment.text
             if shown is not None and said != said_in_vain:
                 note = _note(segment)
                 kind, letter = shown.kind, letter_of.get(city, city)
@@ -122,7 +121,7 @@ def written_steps(query: Query, transcript: Transcript) -> list[WrittenStep]:
                 if is_of_stays and rows:
                     stays_of[letter] = city, rows
                 found = (*read_note(query, note, kind, rows, letter, stays_of, ways), *summed)
-                steps += [WrittenStep(turn, *each) for each in found]
+                steps += [WrittenStep(*each) for each in found]
         if segment.call is not None:
             ways.look(segment.call)
             # the same turn is said again then

@@ -120,69 +120,57 @@ NO_ROADS = frozenset[tuple[str, str]]()
 OVER_BROOK = {(HOMER, "Brook", 1): 9, ("Brook", "Aston", 3): 9}
 OVER_BROOK_LATER = {(HOMER, "Brook", 2): 9, ("Brook", "Aston", 4): 9}
 DEAR_FLIGHTS = dict.fromkeys(FLY_TO_ASTON, 900) | LATER
-QUALIFIES, DAY, NO_WAY = (
-    "1 of 3 cities of Westland qualify (Aston)",
-    "on 2022-03-01",
-    "no way from Homer to Aston",
-)
-
 IN_ASTON, IN_BROOK, IN_COVE = ({city: 10} for city in CITIES)  # French food
 ROOM_BY_CAR, PETS_BY_CAR = PRIVATE_ROOM | NO_FLIGHT, PETS | NO_FLIGHT
 TWO_BY_CAR, CHEAPER = {"cities": 2, **NO_FLIGHT}, {"budget": 500}
 CHEAPER_RIDE = CHEAPER | {"transportation": "no self-driving"}
 FLOWN, FLOWN_LATER = (TO_BROOK, FLY_TO_ASTON), (TO_BROOK, LATER)
 
-NONE = "no road, and no flight wanted"
-NO_ROAD, NOT_IN_ASTON = f"{NO_WAY} ({NONE})", "no stay in Aston keeps"
-COSTS, SERVED = "the cheapest plan costs $3,790", "French is served in Aston"
-NOT_IN_COVE = "2 of 3 cities of Westland qualify (Aston and Brook); no stay in Cove keeps"
-DEAR_DATES = "2022-03-01 to 2022-03-05, within $1,000: the cheapest plan costs $3,980 (transport"
-
-CULPRITS: list[tuple[str, World, Query, str]] = [
-    ("room type", made(), asked(**SHARED), "0 of 3 cities of Westland qualify"),
-    ("room type", made(), asked(3, **SHARED), NOT_IN_ASTON),
-    ("room type", made(only_here(nights=7)), asked(**PRIVATE_ROOM), NOT_IN_ASTON),
-    ("house rule", made(NO_PETS), asked(**PETS), NOT_IN_ASTON),
-    ("cuisine", made(), asked(**FRENCH), "in Aston, Brook and Cove serves French food"),
-    ("transportation", made(None, None, NO_ROADS, FLY_TO_ASTON), asked(**NO_FLIGHT), "(no road"),
-    ("dates", made(None, None, NO_ROADS, LATER), asked(), "no flight on 2022-03-01"),
-    ("cities", made({"Cove": []}), asked(7, 3), NOT_IN_COVE),
-    ("cities", made(THREE_NIGHTS), asked(cities=2), "4 nights cannot be shared"),
-    ("budget", made(), asked(budget=100), "the cheapest plan costs $390 (transport $10, stays"),
-    ("house rule, room type", made(ROOM_WITHOUT_PETS), asked(**PRIVATE_ROOM, **PETS), NOT_IN_ASTON),
-    ("cuisine, room type", made(only_here(), IN_BROOK), asked(**PRIVATE_ROOM, **FRENCH), QUALIFIES),
-    ("room type, transportation", made(only_here(), None, *FLOWN), asked(**ROOM_BY_CAR), NO_ROAD),
-    ("dates, room type", made(only_here(), None, *FLOWN_LATER), asked(**PRIVATE_ROOM), DAY),
-    ("cities, room type", made(only_here()), asked(cities=2, **PRIVATE_ROOM), QUALIFIES),
-    ("budget, room type", made(only_here(price=900)), asked(**CHEAPER, **PRIVATE_ROOM), COSTS),
-    ("cuisine, house rule", made(PETS_IN_ASTON, IN_BROOK), asked(**PETS, **FRENCH), QUALIFIES),
-    ("house rule, transportation", made(PETS_IN_ASTON, None, *FLOWN), asked(**PETS_BY_CAR), NO_WAY),
-    ("dates, house rule", made(PETS_IN_ASTON, None, *FLOWN_LATER), asked(**PETS), DAY),
-    ("cities, house rule", made(PETS_IN_ASTON), asked(cities=2, **PETS), QUALIFIES),
-    ("budget, house rule", made(DEAR_ZOO), asked(**CHEAPER, **PETS), "$3,790"),
-    ("cuisine, transportation", made(None, IN_ASTON, *FLOWN), asked(**FRENCH, **NO_FLIGHT), SERVED),
-    ("cuisine, dates", made(None, IN_ASTON, *FLOWN_LATER), asked(**FRENCH), DAY),
-    ("cities, cuisine", made(LONG_IN_COVE, IN_COVE), asked(cities=2, **FRENCH), NOT_IN_COVE),
-    ("budget, cuisine", made(None, {"Aston": 900}), asked(**CHEAPER, **FRENCH), "within $500"),
-    ("cities, transportation", made(None, None, TO_ASTON, OVER_BROOK), asked(**TWO_BY_CAR), NONE),
-    ("budget, transportation", made(), asked(**CHEAPER_RIDE), "no self-driving, within $500"),
-    ("cities, dates", made(None, None, TO_ASTON, OVER_BROOK_LATER), asked(cities=2), DAY),
-    ("budget, dates", made(None, None, NO_ROADS, DEAR_FLIGHTS), asked(budget=1000), DEAR_DATES),
-    ("budget, cities", made(DEAR_BUT_ASTON), asked(cities=2, budget=600), "2 cities in Westland"),
+CULPRITS: list[tuple[str, World, Query]] = [
+    ("room type", made(), asked(**SHARED)),
+    ("room type", made(), asked(3, **SHARED)),
+    ("room type", made(only_here(nights=7)), asked(**PRIVATE_ROOM)),
+    ("house rule", made(NO_PETS), asked(**PETS)),
+    ("cuisine", made(), asked(**FRENCH)),
+    ("transportation", made(None, None, NO_ROADS, FLY_TO_ASTON), asked(**NO_FLIGHT)),
+    ("dates", made(None, None, NO_ROADS, LATER), asked()),
+    ("cities", made({"Cove": []}), asked(7, 3)),
+    ("cities", made(THREE_NIGHTS), asked(cities=2)),
+    ("budget", made(), asked(budget=100)),
+    ("house rule, room type", made(ROOM_WITHOUT_PETS), asked(**PRIVATE_ROOM, **PETS)),
+    ("cuisine, room type", made(only_here(), IN_BROOK), asked(**PRIVATE_ROOM, **FRENCH)),
+    ("room type, transportation", made(only_here(), None, *FLOWN), asked(**ROOM_BY_CAR)),
+    ("dates, room type", made(only_here(), None, *FLOWN_LATER), asked(**PRIVATE_ROOM)),
+    ("cities, room type", made(only_here()), asked(cities=2, **PRIVATE_ROOM)),
+    ("budget, room type", made(only_here(price=900)), asked(**CHEAPER, **PRIVATE_ROOM)),
+    ("cuisine, house rule", made(PETS_IN_ASTON, IN_BROOK), asked(**PETS, **FRENCH)),
+    ("house rule, transportation", made(PETS_IN_ASTON, None, *FLOWN), asked(**PETS_BY_CAR)),
+    ("dates, house rule", made(PETS_IN_ASTON, None, *FLOWN_LATER), asked(**PETS)),
+    ("cities, house rule", made(PETS_IN_ASTON), asked(cities=2, **PETS)),
+    ("budget, house rule", made(DEAR_ZOO), asked(**CHEAPER, **PETS)),
+    ("cuisine, transportation", made(None, IN_ASTON, *FLOWN), asked(**FRENCH, **NO_FLIGHT)),
+    ("cuisine, dates", made(None, IN_ASTON, *FLOWN_LATER), asked(**FRENCH)),
+    ("cities, cuisine", made(LONG_IN_COVE, IN_COVE), asked(cities=2, **FRENCH)),
+    ("budget, cuisine", made(None, {"Aston": 900}), asked(**CHEAPER, **FRENCH)),
+    ("cities, transportation", made(None, None, TO_ASTON, OVER_BROOK), asked(**TWO_BY_CAR)),
+    ("budget, transportation", made(), asked(**CHEAPER_RIDE)),
+    ("cities, dates", made(None, None, TO_ASTON, OVER_BROOK_LATER), asked(cities=2)),
+    ("budget, dates", made(None, None, NO_ROADS, DEAR_FLIGHTS), asked(budget=1000)),
+    ("budget, cities", made(DEAR_BUT_ASTON), asked(cities=2, budget=600)),
 ]
 
 
 @pytest.mark.parametrize(
-    ("culprits", "world", "query", "said"),
+    ("culprits", "world", "query"),
     CULPRITS,
     ids=[f"{i}-{case[0]}" for i, case in enumerate(CULPRITS)],
 )
-def test_exactly_what_is_to_blame_is_named(culprits, world, query, said):
+def test_exactly_what_is_to_blame_is_named(culprits, world, query):
     explanation = explain(query, world)
     assert ", ".join(kinds(explanation)) == culprits
     assert explanation is not None and explanation.also == () and not explanation.malformed
-    assert said in explanation.words, explanation.words
     assert explanation.words.endswith(".") and "\n" not in explanation.words
+    assert ("the cheapest plan costs $" in explanation.words) == ("budget" in culprits)
     check_minimal(query, world, explanation)
     check_changes(query, world, repairs(query, world))
 
@@ -196,22 +184,6 @@ def test_the_trip_itself_can_be_what_is_impossible():
     explanation = explain(asked(), nothing_to_see)
     assert kinds(explanation) == ["route"] and explanation is not None
     assert "Aston has too few attractions" in explanation.words
-
-
-def test_cities_without_the_cuisine_are_told_apart_from_cities_that_cannot_be_reached():
-    """Two nights each in Aston and Brook fill the trip; Cove's three leave one for the other city,
-    which sells no single night."""
-    least = {"Aston": 2, "Brook": 2, "Cove": 3}
-    world = made(
-        {city: [("Inn", ENTIRE, 50, nights, "")] for city, nights in least.items()},
-        french={"Cove": 10},
-    )
-    explanation = explain(asked(cities=2, cuisine=["French"]), world)
-    assert kinds(explanation) == ["cities", "cuisine"] and explanation is not None
-    assert explanation.words.endswith(
-        "French is served in Cove; but no choice of cities for the nights serves every wanted"
-        " cuisine."
-    )
 
 
 def test_enough_cities_that_lie_out_of_reach_are_a_lack_of_transport():

@@ -216,8 +216,10 @@ class SubmissionCheck:
             yield number, f"{ends}; a missing plan is null"
 
     def _problems_of(self, number: int, record: dict[str, Any]) -> Iterator[str]:
-        idx, queries = record.get("idx"), self._queries
-        place = queries.ids[number - 1] if queries is not None else number - 1
+        idx, text, plan = record.get("idx"), record.get("query"), record["plan"]
+        queries = self._queries
+        place = queries.ids[number - 1] if queries else number - 1
+        request = queries.records[number - 1] if queries else {}
         if not isinstance(idx, int) or isinstance(idx, bool):
             shown = described(idx) if "idx" in record else "nothing"
             yield f"'idx' must be a whole number, found {shown}"
@@ -226,26 +228,19 @@ class SubmissionCheck:
                 self._start = 1 if idx == place + 1 else 0
             if idx != place + self._start:
                 yield f"idx {idx} is out of order: expected {place + self._start}"
-        if isinstance(text := record.get("query"), str):
-            first = self._line_of.setdefault(plain(text), number)
-            if first != number:
+        if not isinstance(text, str):
+            found = described(text) if "query" in record else "nothing"
+            yield f"'query' must be the text of the request, found {found}"
+        else:
+            if (first := self._line_of.setdefault(plain(text), number)) != number:
                 yield f"the 'query' of line {first} again"
-        yield from _problems_of_line(record, queries.records[number - 1] if queries else None)
-
-
-def _problems_of_line(record: dict[str, Any], request: dict[str, Any] | None) -> Iterator[str]:
-    """`request`: the request at this place of the split, where it is known."""
-    text, plan = record.get("query"), record["plan"]
-    if (key := repeated_key(plan)) is not None:
-        yield f"the key {ascii(key)} comes twice in an object"
-    if not isinstance(text, str):
-        found = described(text) if "query" in record else "nothing"
-        yield f"'query' must be the text of the request, found {found}"
-    elif request is not None and text != request["query"]:
-        yield "'query' is not the text of the request at this place of the split"
-    days = request.get("days") if request else None
-    if plan is not None:
-        yield from _problems_of_plan(plan, days if isinstance(days, int) else 0)
+            if text != request.get("query", text):
+                yield "'query' is not the text of the request at this place of the split"
+        if (key := repeated_key(plan)) is not None:
+            yield f"the key {ascii(key)} comes twice in an object"
+        days = request.get("days")
+        if plan is not None:
+            yield from _problems_of_plan(plan, days if isinstance(days, int) else 0)
 
 
 def _problems_of_plan(plan: list[Any], days: int) -> Iterator[str]:
