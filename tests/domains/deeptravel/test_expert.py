@@ -101,27 +101,6 @@ def test_second_choices_keep_to_the_budget_too(provider, requests):
         assert most <= (request.total_budget or 0)
 
 
-def test_thoughts_have_their_tags_and_tiny_models_have_the_work_alone(provider, requests):
-
-    def texts(dialect: str) -> list[str]:
-        segments = played(provider, requests[0], dialect).segments
-        return [segment.text for segment in segments if segment.role == "assistant"]
-
-    said = texts("deeptravel_cards")
-    assert said[0].startswith("<think>") and "</think>\n<tool_call>" in said[0]
-    assert all(
-        text.startswith("<tool_response_thinking>") and "</tool_call_thinking>\n<tool_call>" in text
-        for text in said[1:-1]
-    )
-    assert said[-1].startswith("<tool_response_thinking>") and said[-1].endswith("</answer>")
-    brief = texts("deeptravel_cards_compact")
-    assert brief[0].startswith("<think>") and "</think><tool_call>" in brief[0]
-    assert all(
-        text.startswith("<tool_response_thinking>") and text.count("_thinking>") == 2
-        for text in brief[1:]
-    )
-
-
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_the_work_shown_ends_at_the_row_that_is_taken(provider, requests, dialect):
     """Every step names a row that was shown, in its order, with what that row says; the last that

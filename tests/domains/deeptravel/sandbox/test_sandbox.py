@@ -349,17 +349,6 @@ def _until(done: Callable[[], bool]) -> None:
         time.sleep(0.001)
 
 
-def test_two_sandboxes_of_one_store_ask_once(store):
-    maps = Maps(lambda call: time.sleep(0.3))
-    one, other = recording(maps, store), recording(maps, store)
-    with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(museums, one)
-        _until(lambda: bool(maps.calls))
-        second = pool.submit(museums, other)
-        assert first.result().to_json() == second.result().to_json()
-    assert len(maps.calls) == 1
-
-
 def test_a_process_that_holds_a_key_and_does_not_move_is_not_waited_for_for_ever(
     store, monkeypatch
 ):

@@ -245,24 +245,6 @@ def test_trains_are_asked_again_and_places_are_copied(store):
     assert (again.known, again.answered, railway.calls) == (3, 0, 3)
 
 
-def test_a_refresh_goes_on_where_it_was_stopped(store):
-    record(store, trains=20)
-    slow = Railway()
-    slow.terms = Terms(requests_per_second=10)
-    stopping = Sandbox({"train_search": slow}, store, NEXT)
-
-    def stop(so_far: Any) -> None:
-        if so_far.answered >= 5:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        refresh(stopping, DAY, threads=2, report=stop)
-    railway = Railway()
-    found = refresh(Sandbox({"train_search": railway}, store, NEXT), DAY, threads=2)
-    assert 5 <= found.known < 20 and found.known + found.answered == 20
-    assert railway.calls <= found.answered  # what was in flight is not asked again either
-
-
 def test_a_vendor_that_refuses_us_is_not_asked_a_thousand_times(sqlite):
     record(sqlite, trains=28)
     railway = Railway(fault="unauthorized")

@@ -27,7 +27,6 @@ from tripwright.domains.deeptravel.worlds.worlds import (
     FASTEST_KMH,
     LONGEST_KM,
     WorldProvider,
-    dice_of,
 )
 from tripwright.errors import UserError
 from tripwright.tools.http import ProviderFault
@@ -394,9 +393,3 @@ def test_the_official_tables_are_answered_from_too(real_world):
     assert all(found[tool] > 10 for tool in provider.tools - {"flight_search"}), found
     flight, *_ = flights(provider, "Houston", "Dallas", depart_date="2022-03-07").records
     assert isinstance(flight, FlightOffer) and flight.carrier == "Texas Airlines"
-
-
-def test_another_world_has_other_trains(world):
-    other = World.in_memory(build_tables("nano", 8))
-    assert other.content_hash != world.content_hash
-    assert dice_of(world, "line", "a", "b").random() != dice_of(other, "line", "a", "b").random()

@@ -41,30 +41,15 @@ def test_true_in_other_fields(judged, request_, path, value):
 @pytest.mark.parametrize(
     ("path", "value", "kind"),
     [
-        ("outbound.0.price.per", "party", "wrong_price"),
         ("outbound.0.price.amount", 466, "wrong_price"),
         ("outbound.0.price.currency", "EUR", "wrong_currency"),
-        (STAY_PRICE + ".per", "room_and_night", "wrong_price"),
-        (STAY_PRICE + ".amount", 310, "wrong_price"),
-        ("stay.0.rooms", 2, "wrong_rooms"),
-        ("outbound.0.number", "D3056", "wrong_number"),
-        ("outbound.0.date", "2026-06-28", "wrong_date"),
-        ("outbound.0.departs", "08:06", "wrong_departs"),
-        ("outbound.0.arrives", "12:36", "wrong_arrives"),
-        ("outbound.0.days_later", 1, "wrong_days_later"),
         ("outbound.0.depart_city", "Wuhan", "wrong_depart_city"),
         ("outbound.0.depart_place", "Wuhan Station", "wrong_depart_place"),
         ("outbound.0.minutes", 188, "wrong_minutes"),
-        ("stay.0.name", "Riverside Hotel", "wrong_name"),
-        ("stay.0.address", "7 King Road", "wrong_address"),
-        ("stay.0.room", "suite", "wrong_room"),
         ("stay.0.guests", 4, "wrong_guests"),
         ("stay.0.rating", 4.8, "wrong_rating"),
-        ("stay.0.checkout", "2026-06-29", "wrong_checkout"),
         ("visits.0.name", "New Lighthouse", "wrong_name"),
         ("visits.0.address", "2 Rua Nova", "wrong_address"),
-        ("visits.0.way.mode", "driving", "wrong_mode"),
-        ("visits.0.way.minutes", 8, "wrong_minutes"),
         ("visits.0.way.distance_km", 0.4, "wrong_distance_km"),
         ("visits.0.way.origin", "Wuhan Station", "wrong_origin"),
         ("outbound.0.reasons.0.limit", "10:00", "wrong_arrives_by"),
@@ -76,8 +61,6 @@ def test_true_in_other_fields(judged, request_, path, value):
             [{"term": "near", "place": "Old Lighthouse", "distance_km": 0.4, "call": 5, "row": 1}],
             "wrong_near",
         ),
-        ("total.amount", 868, "wrong_total"),
-        ("party", 1, "wrong_party"),
         ("risks.0.name", "G3124", "wrong_name"),
         ("risks.0.row", 1, "wrong_name"),
         ("total.currency", None, "wrong_currency"),
@@ -89,6 +72,7 @@ def test_true_in_other_fields(judged, request_, path, value):
     ],
 )
 def test_untrue(judged, path, value, kind):
+    """Beside the ways of tests/exploits/test_card_answers.py."""
     found = judged(by_hand.changed((path, value)))
     assert found.reward == 0.0
     assert kind in {problem.kind for problem in found.problems}

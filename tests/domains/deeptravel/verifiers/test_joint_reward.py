@@ -104,15 +104,6 @@ def test_no_answer_is_the_models_failure():
     assert (found.reward, found.turns_saved) == (0.0, 5)
 
 
-def test_no_call_is_no_ground():
-    found = joint(
-        Scripted("very_satisfied"),
-        by_hand.REQUEST,
-        by_hand.made_transcript(by_hand.ANSWER, given=[]),
-    )
-    assert found.reward == 0.0
-
-
 def test_the_rules_say_the_same_twice():
     verifier, spoilt = RuleVerifier(), by_hand.made_transcript(by_hand.ANSWER.replace("402", "410"))
     first = joint(verifier, by_hand.REQUEST, spoilt)

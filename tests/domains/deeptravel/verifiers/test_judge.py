@@ -104,8 +104,6 @@ def test_429_is_waited_for_and_then_unscored(judge, tmp_path):
 @pytest.mark.parametrize(
     ("reply", "why"),
     [
-        (lambda _: "I like it.", "one JSON object"),
-        (lambda said: said.judgement("quite_satisfied"), "quite_satisfied"),
         (lambda said: said.judgement(keys=RUBRICS[:5]), "backup_plan"),
         (lambda said: said.chat(said.judgement(), finish="length"), "cut off"),
         (lambda said: said.chat("", finish="content_filter"), "content_filter"),
