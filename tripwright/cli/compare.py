@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 from tripwright.cli.options import Json, argument, check_folders, flag, option
@@ -19,7 +20,6 @@ TITLES = {
 MARK = "*"
 HEADLINE = "final"
 TEXT_CHARACTERS = 70
-UNMARKED = ("id", "text", "before", "after")  # what a changed query has beside its marks
 
 
 def compare(
@@ -105,7 +105,10 @@ def _shown(comparison: Mapping[str, Any], listed: int) -> dict[str, Any]:
     for name, changed in comparison["changed"].items():
         for kind, queries in changed.items():
             title = f"{name} against {base}: {counted(len(queries), 'query')} {kind}"
-            shown[title] = [_query(query) for query in queries[:listed]] or None
+            shown[title] = [
+                {**query, "text": shorten(query["text"], TEXT_CHARACTERS, placeholder="…")}
+                for query in queries[:listed]
+            ] or None
     shown["power"] = {
         f"{name} against {base}": {key: value for key, value in power.items() if key != "scatter"}
         for name, power in comparison["power"].items()
@@ -121,21 +124,6 @@ def _row(row: Mapping[str, Any], base: str, name: str) -> dict[str, str]:
     return {
         **{run: _figure(figure) for run, figure in row["runs"].items()},
         **{f"{run} - {base}": _difference(figure) for run, figure in differences.items()},
-    }
-
-
-def _query(query: Mapping[str, Any]) -> dict[str, str]:
-    """One that was gained or lost."""
-    from tripwright.evals.outcome import mark_words
-
-    before, after = ("/".join(map(str, query[when])) for when in ("before", "after"))
-    marks = {key: value for key, value in query.items() if key not in UNMARKED}
-    text = query["text"]
-    return {
-        "id": query["id"],
-        "passed": f"{before} to {after}",
-        "of": ", ".join(mark_words(marks)),
-        "text": text if len(text) <= TEXT_CHARACTERS else f"{text[:TEXT_CHARACTERS]}…",
     }
 
 

@@ -60,7 +60,7 @@ HOUSE = (
     _house("train", "Train a model by reinforcement learning."),
     _house("examine", "Examine a trained run in worlds it has never seen, with controls."),
     _house("merge", "Merge a LoRA adapter into its base: a plain model folder."),
-    _house("watch", "See how training goes, live, in the terminal or on a local page."),
+    _house("watch", "See how training goes, live, in the terminal."),
     _house("serve", "Serve trips: a page and an API."),
     _house("serve tools", "Serve the tools of a world over HTTP."),
     _house("serve model", "Serve a checkpoint for the rollouts of a training."),
