@@ -15,6 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from tripwright.domains.wording import LEVELS
@@ -172,14 +173,12 @@ def constraints(queries: ByQuery, facts: Mapping[str, Iterable[str]]) -> Section
     """Share passing each fact of these groups among the episodes that are held to it; a group's sum
     up to its micro rate."""
 
-    def one(group: str, name: str) -> PerQuery:
-        def counts(outcome: Outcome) -> tuple[int, int]:
-            checks = outcome.group(group)
-            return int(name in checks.passed), int(name in checks.asked)
+    def one(group: str, name: str, outcome: Outcome) -> tuple[int, int]:
+        checks = outcome.group(group)
+        return int(name in checks.passed), int(name in checks.asked)
 
-        return share(queries, counts)
-
-    return {name: one(group, name) for group, names in facts.items() for name in names}
+    named = ((group, name) for group, names in facts.items() for name in names)
+    return {name: share(queries, partial(one, group, name)) for group, name in named}
 
 
 def slices(queries: ByQuery, sections: Iterable[str]) -> dict[str, Section]:

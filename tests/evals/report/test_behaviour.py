@@ -30,7 +30,7 @@ from tripwright.evals.report.folder import UNREADABLE, ReportedRun, columns_of, 
 from tripwright.evals.report.learning import (
     cost_section,
     learning_section,
-    validated,
+    metric_series,
     validated_rows,
 )
 from tripwright.evals.report.page import Figure, PageTable, Section, parts_html
@@ -251,7 +251,7 @@ def test_evaluations_while_it_trained_are_curves_with_intervals_apart_from_the_e
     run = ReportedRun(folder)
     assert [each.name for each in run.exam] == ["after_rl"]
     assert [each.name for each in run.validation] == ["validation-step-20", "validation-step-40"]
-    series = validated(run, "final", "held out", 2)
+    series = metric_series(run.validation, "final", "held out", 2, dots=True)
     assert series.points == ((20.0, 0.2), (40.0, 0.5)) and series.dots
     assert series.band[1] == pytest.approx((40.0, *wilson(5, 10)))
     assert [(row["step"], row["pass_rate"]) for row in validated_rows(run)] == [

@@ -27,10 +27,10 @@ from tripwright.evals.report.folder import (
 from tripwright.evals.report.learning import (
     STEP,
     failure_table,
+    metric_series,
     rate_series,
     share_cell,
     sub_reward_figure,
-    validated,
 )
 from tripwright.evals.report.markup import Estimate, plain, short
 from tripwright.evals.report.page import (
@@ -252,7 +252,7 @@ def behaviour_section(columns: Sequence[Evaluation]) -> Section:
 
 def checkpoints_section(run: ReportedRun) -> Section:
     """The same of the evaluations while it trained, on requests that no stage trains on."""
-    lengths = validated(run, "completion_tokens_mean", "tokens written", 0, dots=False)
+    lengths = metric_series(run.validation, "completion_tokens_mean", "tokens written")
     unit = "tokens written per episode"
     figure = Figure(Lines("Length, examined checkpoints", STEP, unit, [lengths]))
     columns = run.validation

@@ -73,11 +73,6 @@ class ReportedRun:
 
     def __init__(self, path: Path):
         """Raises UserError for what is no run folder, or holds nothing to report."""
-        if not path.is_dir():
-            raise UserError(
-                f"No run folder at '{path}'. Expected a folder made by 'tripwright quickstart',"
-                " 'train' or 'run'."
-            )
         self.path = path
         self.missing = [words for name, words in _ABSENT.items() if not (path / name).is_file()]
         self._works: dict[Path, list[Work]] = {}

@@ -382,11 +382,6 @@ def cost_figures(runs: Mapping[str, Rows], level: float) -> list[Figure]:
 # ---- evaluations over steps (rows P12, P14)
 
 
-def rates_over(columns: Iterable[Evaluation], metric: str) -> list[tuple[float, Estimate]]:
-    found = ((x, metric_of(each.score, metric)) for x, each in steps_of(columns).items())
-    return [(step, rate) for step, rate in found if rate]
-
-
 def rate_series(
     name: str, rates: Sequence[tuple[float, Estimate]], colour: int, dots: bool = False
 ) -> Series:
@@ -395,15 +390,18 @@ def rate_series(
     return Series(name, tuple((x, rate.value) for x, rate in rates), colour, band, dots)
 
 
-def validated(run: ReportedRun, metric: str, name: str, colour: int, dots: bool = True) -> Series:
-    """A metric of the evaluations while it trained, with its 95% intervals."""
-    return rate_series(name, rates_over(run.validation, metric), colour, dots)
+def metric_series(
+    columns: Iterable[Evaluation], metric: str, name: str, colour: int = 0, dots: bool = False
+) -> Series:
+    """A metric of checkpoints over steps, with its 95% intervals."""
+    found = ((x, metric_of(each.score, metric)) for x, each in steps_of(columns).items())
+    return rate_series(name, [(x, rate) for x, rate in found if rate], colour, dots)
 
 
 def validated_rows(run: ReportedRun) -> list[Json]:
     """The logged steps of RL after which it was evaluated, with the passes of the evaluation in
     place of the rollouts'."""
-    passes = dict(validated(run, "final", "", 0).points)
+    passes = dict(metric_series(run.validation, "final", "").points)
     start: Json = {"step": 0, "flops_update_total": 0.0, "flops_total": 0.0}
     logged = [start, *run.rl] if run.rl and 0 in passes else run.rl
     return [row | {"pass_rate": passes[row["step"]]} for row in logged if row["step"] in passes]
@@ -414,7 +412,7 @@ def sub_reward_figure(columns: Sequence[Evaluation]) -> Figure:
     metrics = (name for each in columns for name in object_in(each.score, "metrics"))
     lines = []
     for name, words, colour in named_like("final|schema|.*_(micro|macro)", metrics):
-        lines.append(replace(rate_series(words, rates_over(columns, name), colour), band=()))
+        lines.append(replace(metric_series(columns, name, words, colour), band=()))
     title = "What the reward is made of, examined checkpoints"
     drawn = Lines(title, STEP, "share", lines, percent=True)
     return Figure(drawn, "On held-out requests, from score.json.")
@@ -434,7 +432,10 @@ def learning_section(runs: Mapping[str, ReportedRun]) -> Section:
     if len(runs) == 1:
         (run,) = runs.values()
         notes.append(_best_words(run))
-        held_out = {key: validated(run, metric, "held out", 0) for key, metric in HELD_OUT.items()}
+        held_out = {
+            key: metric_series(run.validation, metric, "held out", dots=True)
+            for key, metric in HELD_OUT.items()
+        }
     parts = learning_parts(rl, supervised, held_out)
     lede = [Text(note) for note in notes] if any(parts) else []
     return Section("learning", "Learning", [*lede, *parts])
