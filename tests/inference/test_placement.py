@@ -110,9 +110,9 @@ def test_training_and_examination_obey_the_recipe(tmp_path, tiny_recipe, monkeyp
     monkeypatch.setattr(held_out, "load_model", loading)
     exam = held_out.requests_of_exam(recipe, 1)
     for work in (
-        lambda: stages.copy_pretraining(run),
-        lambda: stages.cold_start(run),
-        lambda: stages.reinforce(run),
+        lambda: stages.take(run, "copy_pretraining"),
+        lambda: stages.take(run, "sft"),
+        lambda: stages.take(run, "rl"),
         lambda: held_out.evaluate(run, exam, "start", "exam"),
     ):
         with pytest.raises(UserError, match="enough"):

@@ -41,7 +41,7 @@ def recipe(tiny_recipe: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
 def trained(recipe: Any, tmp_path: Path) -> Path:
     run = RunFolder(tmp_path / "run", recipe)
     stages.make(run)
-    stages.cold_start(run)
+    stages.take(run, "sft")
     return run.folder
 
 
@@ -54,7 +54,7 @@ def test_every_finished_stage_is_examined_and_nothing_twice(recipe, trained, cap
     assert "after_rl" not in printed
     assert json.loads((trained / "eval/after_sft/score.json").read_text())["rules"] == "strict"
 
-    stages.reinforce(RunFolder(trained, recipe))
+    stages.take(RunFolder(trained, recipe), "rl")
     held = list[str]()
     play = held_out.run_episodes
     monkeypatch.setattr(

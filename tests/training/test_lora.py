@@ -138,7 +138,7 @@ def test_ppo_trains_beside_a_base_of_bf16_and_another_run_begins_from_it(recipe,
     )
     run = RunFolder(tmp_path / "run", recipe)
     stages.make(run)
-    stages.reinforce(run)
+    stages.take(run, "rl")
     model, _ = load_model(run.model("rl"))
     beside = dict(adapter_parameters(model))
     assert {p.dtype for p in beside.values()} == {torch.float32}

@@ -57,7 +57,7 @@ def test_it_trains(example, tmp_path):
     assert recipe.record()["reinforce"]["baseline"] == "mean"
     run = RunFolder(tmp_path / "run", recipe)
     stages.make(run)
-    stages.reinforce(run)
+    stages.take(run, "rl")
     (row,) = read_lines(run.metrics)
     assert row["episodes"] == 4 and row["grad_norm"] >= 0 and row["baseline"] == row["reward_mean"]
     assert run.done("rl")

@@ -76,7 +76,7 @@ def test_every_algorithm_is_a_stage(name, run):
         replace(run.recipe, copy_pretraining=None, sft=None, rl=Reinforcement(name, settings)),
     )
     stages.make(other)
-    stages.reinforce(other)
+    stages.take(other, "rl")
     assert lines(other) == [("rl", 1), ("rl", 2)] and other.done("rl")
 
 
@@ -97,7 +97,7 @@ def test_a_model_half_written_is_no_model(run, monkeypatch):
     with pytest.raises(Killed):
         run.save("copy_pretraining", model, tokenizer)
     assert not run.done("copy_pretraining")
-    stages.copy_pretraining(run)
+    stages.take(run, "copy_pretraining")
     assert run.done("copy_pretraining") and sorted(
         p.name for p in (run.folder / "model").iterdir()
     ) == ["copy_pretraining", "start"]
@@ -145,6 +145,6 @@ def test_fine_tuning_reads_a_file_where_one_is_named(run, capsys):
         run.folder / "file", replace(run.recipe, copy_pretraining=None, rl=None, sft=settings)
     )
     stages.make(other)
-    stages.cold_start(other)
+    stages.take(other, "sft")
     assert lines(other) == [("sft", 1), ("sft", 2)] and other.done("sft")
     assert "3 of 3 conversations" in capsys.readouterr().err

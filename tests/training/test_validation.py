@@ -56,8 +56,8 @@ def recipe(tiny_recipe: Any, request: pytest.FixtureRequest) -> Recipe:
 def trained(folder: Path, recipe: Recipe) -> RunFolder:
     run = RunFolder(folder, recipe)
     stages.make(run)
-    stages.cold_start(run)
-    stages.reinforce(run)
+    stages.take(run, "sft")
+    stages.take(run, "rl")
     return run
 
 

@@ -39,8 +39,8 @@ class Killed(BaseException):
 
 def trained(run: RunFolder) -> RunFolder:
     stages.make(run)
-    stages.cold_start(run)
-    stages.reinforce(run)
+    stages.take(run, "sft")
+    stages.take(run, "rl")
     return run
 
 
@@ -69,7 +69,7 @@ def test_the_engine_samples_from_the_weights_themselves(recipe, tmp_path, monkey
     run = RunFolder(tmp_path, recipe)
     stages.make(run)
     monkeypatch.delattr("tripwright.inference.local.copy")  # to make one would be an error
-    stages.reinforce(run)
+    stages.take(run, "rl")
     steps = read_lines(run.metrics)
     assert all(step["logprob_gap"] < 0.01 for step in steps)
 

@@ -21,6 +21,7 @@ from typing import Any, Literal
 from tripwright.agent.chat import ChatFormat, ExactTokens, check_prompt
 from tripwright.agent.dialect import Dialect
 from tripwright.domains import open_folder
+from tripwright.domains.judging import Judged
 from tripwright.errors import UserError
 from tripwright.evals.report import write_report
 from tripwright.evals.run_card import environment
@@ -48,7 +49,7 @@ from tripwright.training.recipe_list import recipe_file, recipe_named
 from tripwright.training.run_folder import RunFolder
 from tripwright.training.sft import CopyPretraining, FineTuning
 from tripwright.training.sft_data import expert_samples, file_samples
-from tripwright.training.trips import ExpertTranscripts, FileSamples, expert_sessions
+from tripwright.training.trips import ExpertTranscripts, expert_sessions
 
 
 def check_starting_model(recipe: Recipe, config: Any, tokenizer: Any) -> None:
@@ -105,66 +106,42 @@ def stage_before(run: RunFolder, stage: str) -> str:
     return next(filter(run.done, reversed(earlier)), "start")
 
 
-def _take(run: RunFolder, stage: str, loop: Any, tokenizer: Any) -> None:
-    """The stage's steps to its end, and its model; validation is of the recipe's last stage."""
+def take(run: RunFolder, stage: str) -> None:
+    """A stage that trains: its steps to its end, and its model. Validation is of the recipe's last
+    stage, and a model that judges takes part in RL alone."""
     recipe, during = run.recipe, None
-    loop.decoder.checkpoint_activations = recipe.model.checkpoint_activations
-    if recipe.validation is not None and stage == recipe.stages[-1]:
-        start = stage_before(run, stage)
-        during = Validation(run, recipe.validation, stage, loop, tokenizer, start)
-    run.drive(stage, loop, loop.model.device.type, during)
-    run.save(stage, loop.model, tokenizer)
-
-
-def copy_pretraining(run: RunFolder) -> None:
-    """The copy warm-up."""
-    if run.recipe.copy_pretraining is None or run.done("copy_pretraining"):
+    if stage not in recipe.stages or run.done(stage):
         return
-    model, tokenizer = load_trainable(run, "copy_pretraining")
-    loop = CopyPretraining(model, run.recipe.copy_pretraining, run.recipe.seed)
-    _take(run, "copy_pretraining", loop, tokenizer)
+    model, tokenizer = load_trainable(run, stage)
+    judging = recipe.judging if stage == "rl" else None
+    with recipe.domain.judge.opened(judging, run.folder) as judged:
+        loop = loop_of(recipe, stage, model, tokenizer, judged)
+        loop.decoder.checkpoint_activations = recipe.model.checkpoint_activations
+        if recipe.validation is not None and stage == recipe.stages[-1]:
+            start = stage_before(run, stage)
+            during = Validation(run, recipe.validation, stage, loop, tokenizer, start)
+        run.drive(stage, loop, loop.model.device.type, during)
+        run.save(stage, loop.model, tokenizer)
 
 
-def cold_start(run: RunFolder) -> None:
-    """SFT on the expert's transcripts, each trip new, or on a file's."""
-    recipe = run.recipe
-    if recipe.sft is None or run.done("sft"):
-        return
-    model, tokenizer = load_trainable(run, "sft")
-    source: FileSamples | ExpertTranscripts
-    dialect = recipe.dialect.dialect()
-    if recipe.sft.data is not None:
-        source = file_samples(
-            recipe.sft, dialect, tokenizer, model.config.max_position_embeddings, recipe.seed
-        )
-    else:
-        source = ExpertTranscripts(
-            trips_of(recipe, COLD_START),
-            dialect,
-            ChatFormat(tokenizer, dialect.schemas()),
-            recipe.sft.expert,
-        )
-        if recipe.sft.expert_transcripts is not None:
-            source = expert_samples(source, recipe.sft, recipe.seed)
-    _take(run, "sft", FineTuning(model, source, recipe.sft), tokenizer)
-
-
-def reinforce(run: RunFolder) -> None:
-    """Reinforcement learning on fresh trips, by the recipe's table of it."""
-    recipe = run.recipe
-    if recipe.rl is None or run.done("rl"):
-        return
-    name, settings = recipe.rl
-    model, tokenizer = load_trainable(run, "rl")
-    dialect = recipe.dialect.dialect()
+def loop_of(recipe: Recipe, stage: str, model: Any, tokenizer: Any, judged: Judged) -> Any:
+    """The copy warm-up; SFT on the expert's transcripts, each trip new, or on a file's; or RL on
+    fresh trips, by the recipe's table of it."""
+    dialect, seed, sft = recipe.dialect.dialect(), recipe.seed, recipe.sft
+    if stage == "copy_pretraining" and recipe.copy_pretraining is not None:
+        return CopyPretraining(model, recipe.copy_pretraining, seed)
+    if stage == "sft" and sft is not None and sft.data is not None:
+        positions = model.config.max_position_embeddings
+        return FineTuning(model, file_samples(sft, dialect, tokenizer, positions, seed), sft)
     chat = ChatFormat(tokenizer, dialect.schemas())
-    tools = tools_of(recipe, settings.tools, dialect)
-    with recipe.domain.judge.opened(recipe.judging, run.folder) as judged:
-        trips = trips_of(recipe, RL, judged)
-        loop = ALGORITHMS[name].loop(
-            model, chat, dialect, trips, settings, recipe.seed, recipe.faults, tools
-        )
-        _take(run, "rl", loop, tokenizer)
+    if stage == "sft" and sft is not None:
+        fresh = ExpertTranscripts(trips_of(recipe, COLD_START), dialect, chat, sft.expert)
+        few = sft.expert_transcripts is not None
+        return FineTuning(model, expert_samples(fresh, sft, seed) if few else fresh, sft)
+    assert recipe.rl is not None
+    name, settings = recipe.rl
+    tools, trips = tools_of(recipe, settings.tools, dialect), trips_of(recipe, RL, judged)
+    return ALGORITHMS[name].loop(model, chat, dialect, trips, settings, seed, recipe.faults, tools)
 
 
 def tools_of(recipe: Recipe, url: str | None, dialect: Dialect) -> RemoteToolBox | None:
@@ -177,13 +154,11 @@ def tools_of(recipe: Recipe, url: str | None, dialect: Dialect) -> RemoteToolBox
     return RemoteToolBox(url, dialect.face, page_rows=dialect.page_rows, world_hash=world)
 
 
-TAKE = {"start": make, "copy_pretraining": copy_pretraining, "sft": cold_start, "rl": reinforce}
-
-
 def take_stages(run: RunFolder, until: str = "rl") -> None:
     """Every stage up to `until`, in order."""
-    for stage in STAGES[: STAGES.index(until) + 1]:
-        TAKE[stage](run)
+    make(run)
+    for stage in STAGES[1 : STAGES.index(until) + 1]:
+        take(run, stage)
 
 
 # ---- a training from its recipe on
