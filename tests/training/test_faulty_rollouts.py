@@ -3,7 +3,6 @@ nothing else."""
 
 import itertools
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +13,6 @@ from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.rewards import SUM
 from tripwright.domains.travelplanner.task import TripTask
 from tripwright.episode import Episode
-from tripwright.errors import UserError
 from tripwright.rewards.reward import RewardBreakdown
 from tripwright.tools.faults import Faults
 from tripwright.transcript import StopReason, Transcript
@@ -27,52 +25,13 @@ pytest.importorskip("torch")
 from tripwright.training import stages
 from tripwright.training.grpo import GrpoSettings
 from tripwright.training.metrics import describe
-from tripwright.training.recipe import Recipe, Reinforcement, load_recipe
+from tripwright.training.recipe import Recipe, Reinforcement
 from tripwright.training.rollout_worker import RolloutWorker
 from tripwright.training.rollouts import RolloutGroup
 from tripwright.training.run_folder import RunFolder
 from tripwright.training.sft import SftSettings
 
 FAULTS = Faults(probability=0.5, seed=2)
-
-
-def load(tmp_path: Path, text: str) -> Recipe:
-    path = tmp_path / "recipe.toml"
-    path.write_text(text, encoding="utf-8")
-    return load_recipe(path)
-
-
-def test_a_table_of_faults(tmp_path):
-    recipe = load(
-        tmp_path,
-        """
-        [faults]
-        probability = 0.05
-        seed = 7
-        """,
-    )
-    assert recipe.faults == Faults(probability=0.05, seed=7)
-    assert json.loads(json.dumps(recipe.record()))["faults"] == {"probability": 0.05, "seed": 7}
-    assert load(tmp_path, "").faults is None
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (
-            "[faults]\nprobability = 2.0",
-            "recipe.toml: faults: The probability of a fault is from 0 to 1; probability is 2.0.",
-        ),
-        (
-            "[faults]\nrate = 0.1",
-            "recipe.toml: faults: unknown setting 'rate'. Accepted: probability, seed",
-        ),
-    ],
-)
-def test_a_wrong_table_is_one_line(tmp_path, text, said):
-    with pytest.raises(UserError) as refused:
-        load(tmp_path, text)
-    assert said in str(refused.value) and "\n" not in str(refused.value)
 
 
 class PlaysAsTheExpert:
@@ -128,8 +87,8 @@ def test_rl_is_given_the_recipes_faults_and_the_cold_start_has_none(
             sft=SftSettings(steps=1), rl=Reinforcement("grpo", GrpoSettings(steps=1)), faults=FAULTS
         ),
     )
-    stages.cold_start(run)
-    stages.reinforce(run)
+    stages.take(run, "sft")
+    stages.take(run, "rl")
     cold, rl = driven
     assert rl.worker.faults == FAULTS
     assert (
