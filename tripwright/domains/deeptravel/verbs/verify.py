@@ -192,7 +192,8 @@ APART = ("passing", "calibration")  # the one is a setting, the other has a tabl
 
 
 def _first_problem(verdict: VerifierVerdict) -> tuple[str, str] | None:
-    """(its kind, its words); None where nothing failed, or nobody could say."""
+    """(its kind, its words, "" where there are none); None where nothing failed, or nobody could
+    say."""
     finding = verdict.finding
     if finding.reward != 0:
         return None
@@ -216,7 +217,7 @@ def _summary_lines(
     kinds: dict[str, list[str]] = {}
     for verdict in verdicts:
         if first := _first_problem(verdict):
-            kinds.setdefault(first[0], []).append(f"{verdict.episode.id}: {first[1]}")
+            kinds.setdefault(first[0], []).append(f"{verdict.episode.id}: {first[1]}".rstrip(": "))
     often = sorted(kinds.items(), key=lambda each: -len(each[1]))
     rows = [[kind, str(len(examples)), examples[0]] for kind, examples in often]
     if rows:
