@@ -436,7 +436,7 @@ def map_unordered(
 
 
 class Breaker:
-    """Shared by the threads of one play(): counts faults in a row."""
+    """Shared by the threads that ask for one thing after the other: counts faults in a row."""
 
     def __init__(self) -> None:
         self.abandoned = False  # nobody consumes play() any more

@@ -285,16 +285,15 @@ def _walk(
     first, best = choice.first, float("inf")
     steps: list[str] = []
     if first is not None and first not in rows:
-        best = first.record.price.amount if first.record.price else best  # found before
+        best = first.cost  # found before
     for row in rows:
         said, becomes = look(row.record)
-        price = row.record.price.amount if row.record.price else float("inf")
         if becomes == OK and best < float("inf"):
             said.append(amount(best))
-        if becomes == OK and row is not first and price >= best:
+        if becomes == OK and row is not first and row.cost >= best:
             becomes = DEAR
         if becomes == OK:
-            best = price
+            best = row.cost
         steps.append(f"{letters(row.row)} {' '.join(said)} {becomes}")
     walk = "; ".join(steps) or "no row"
     if first is None or not choice.meets:

@@ -21,7 +21,7 @@ from pydantic import BaseModel, BeforeValidator, Field, StrictBool, ValidationEr
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.errors import UserError, first_problem
 from tripwright.files import json_lines
-from tripwright.llm.endpoint import MOST_FAULTS, map_unordered
+from tripwright.llm.endpoint import Breaker, Fault, map_unordered
 from tripwright.runs import EpisodeLine, Record, episode_lines
 from tripwright.statistics.agreement import agreement
 from tripwright.statistics.rates import rate
@@ -259,31 +259,26 @@ def verify_all(
     every_turn: bool = False,
     passing: Sequence[Conclusion] = PASSING_CONCLUSIONS,
 ) -> Iterator[VerifierVerdict]:
-    """In the order they finish. After MOST_FAULTS unscored in a row the rest is unscored without
-    asking.
+    """In the order they finish. After many unscored in a row (`Breaker`) the rest is unscored
+    without asking.
 
     With `every_turn` nothing stops early, not even where the trajectory fails: the reward stays 0,
     and a calibration sees the turns of bad trajectories too.
     """
-    waiting, faults = iter(inputs), 0
-
-    def while_it_lives() -> Iterator[VerifierInput]:
-        while faults < MOST_FAULTS and (each := next(waiting, None)) is not None:
-            yield each
+    breaker = Breaker()
 
     def work(each: VerifierInput) -> VerifierVerdict:
+        if breaker.is_open:
+            return VerifierVerdict(each, JointFinding(None, unscored=breaker.why), passing)
         finding = joint(
             verifier, each.request, each.transcript, passing=passing, every_turn=every_turn
         )
+        # an episode that has no verdict itself says nothing about the verifier
+        if each.transcript.stop_reason is not StopReason.UNSCORED:
+            breaker.note(Fault("bad_response", finding.unscored) if finding.unscored else finding)
         return VerifierVerdict(each, finding, passing)
 
-    for verdict in map_unordered(work, while_it_lives(), concurrency):
-        # an episode that has no verdict itself says nothing about the verifier
-        if verdict.episode.transcript.stop_reason is not StopReason.UNSCORED:
-            faults = faults + 1 if verdict.finding.unscored else 0
-        yield verdict
-    why = f"not asked: {MOST_FAULTS} in a row were unscored"
-    yield from (VerifierVerdict(each, JointFinding(None, unscored=why)) for each in waiting)
+    return map_unordered(work, inputs, concurrency)
 
 
 def summary(verdicts: Sequence[VerifierVerdict]) -> dict[str, Any]:

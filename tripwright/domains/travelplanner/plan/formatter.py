@@ -25,7 +25,7 @@ from tripwright.domains.travelplanner.plan.parse import INCOMPLETE, extract_answ
 from tripwright.domains.travelplanner.plan.plan import MEALS, OFFICIAL_FIELDS, CityOf, PlaceKind
 from tripwright.domains.travelplanner.query import Query
 from tripwright.llm.client import ChatEndpoint, Completion, Fault
-from tripwright.llm.endpoint import MOST_FAULTS, map_unordered
+from tripwright.llm.endpoint import Breaker, map_unordered
 from tripwright.llm.paid_calls import JudgementLog
 
 # STAR, Appendix E, "Prompt for Formatting Planning", as printed but for its examples, which are not.
@@ -226,22 +226,17 @@ def format_all(
     concurrency: int = 8,
     city_of: CityOf | None = None,
 ) -> Iterator[tuple[Key, FormattedPlan]]:
-    """In the order they finish, `concurrency` at once; `city_of` as for `in_cities`. After
-    MOST_FAULTS faults in a row the rest is unscored without asking."""
-    waiting, faults = iter(requests), 0
-
-    def while_it_lives() -> Iterator[tuple[Key, Query, str]]:
-        while faults < MOST_FAULTS and (each := next(waiting, None)) is not None:
-            yield each
+    """In the order they finish, `concurrency` at once; `city_of` as for `in_cities`. After many
+    faults in a row (`Breaker`) the rest is unscored without asking."""
+    breaker = Breaker()
 
     def work(each: tuple[Key, Query, str]) -> tuple[Key, FormattedPlan]:
         key, query, text = each
+        if breaker.is_open:
+            return key, FormattedPlan(None, breaker.why, unscored=True)
         formatted = format_itinerary(endpoint, query, text, Counter())
+        unscored = formatted.unscored
+        breaker.note(Fault("bad_response", formatted.problem or "") if unscored else formatted)
         return key, in_cities(formatted, city_of) if city_of else formatted
 
-    for key, formatted in map_unordered(work, while_it_lives(), concurrency):
-        faults = faults + 1 if formatted.unscored else 0
-        yield key, formatted
-    problem = f"not asked: {MOST_FAULTS} itineraries in a row had failed"
-    for key, _, _ in waiting:
-        yield key, FormattedPlan(None, problem, unscored=True)
+    return map_unordered(work, requests, concurrency)
