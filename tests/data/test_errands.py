@@ -179,15 +179,6 @@ PLACES = {
 # ---- what does not go together
 
 
-def test_two_kinds_never_come_into_one_file(made, errands, tmp_path):
-    with pytest.raises(UserError, match="one kind at a time"):
-        collect(open_runs([made / "star", errands / "deeptravel_cards"]), tmp_path / "out.jsonl")
-    both = [made / "queries.jsonl", errands / "requests.jsonl"]
-    with pytest.raises(UserError, match="one kind at a time"):
-        merge(both)
-    assert not list(tmp_path.iterdir())
-
-
 def test_a_run_with_empty_tools_is_refused(copied, tmp_path):
     with pytest.raises(UserError, match="empty tools"):
         collected(copied("deeptravel_cards", emptied_tools=True), tmp_path / "out.jsonl")

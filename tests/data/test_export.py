@@ -145,20 +145,11 @@ def test_llama_factory_finds_its_data_set(trajectories, tmp_path):
         )
 
 
-@pytest.mark.parametrize(
-    ("layout", "out", "why"),
-    [
-        ("messages", "out.csv", "ends in .parquet or .jsonl"),
-        ("alpaca", "out.jsonl", "messages, trl, llama-factory"),
-        ("llama-factory", "broken/train.jsonl", "is not a list of data sets"),
-    ],
-)
-def test_places_that_do_not_fit(trajectories, tmp_path, layout, out, why):
-    (tmp_path / "broken").mkdir()
-    (tmp_path / "broken" / "dataset_info.json").write_text("[]")
-    with pytest.raises(UserError, match=why):
-        export(trajectories, layout, tmp_path / out)
-    assert not list(tmp_path.glob("**/*train*"))
+def test_a_list_of_data_sets_that_is_none_is_left_as_it_is(trajectories, tmp_path):
+    (tmp_path / "dataset_info.json").write_text("[]")
+    with pytest.raises(UserError, match="is not a list of data sets"):
+        export(trajectories, "llama-factory", tmp_path / "train.jsonl")
+    assert [path.name for path in tmp_path.iterdir()] == ["dataset_info.json"]
 
 
 def test_a_run_s_own_file_does_not_say_which_tools_it_had(made, tmp_path):
