@@ -12,11 +12,6 @@ from tripwright.cli.table import print_figures
 from tripwright.domains import fact_title, own_names
 from tripwright.errors import UserError, counted
 
-TITLES = {
-    "metrics": "metrics",
-    "samples": "several samples of a query",
-    "constraints": "constraints, share of the answers they apply to",
-}
 MARK = "*"
 HEADLINE = "final"
 TEXT_CHARACTERS = 70
@@ -79,6 +74,8 @@ def compare(
 
 def _shown(comparison: Mapping[str, Any], listed: int) -> dict[str, Any]:
     """For people: figures and differences as texts, `listed` queries of each kind."""
+    from tripwright.evals.report.sections import TABLES
+
     base, unlike = comparison["baseline"], " (NOT ALIKE)" if comparison["unlike"] else ""
     facts = ("queries", "rules", "rejudged", "left_out", "unlike", "notes")
     shown = {name: comparison[name] for name in facts if comparison[name]}
@@ -87,7 +84,7 @@ def _shown(comparison: Mapping[str, Any], listed: int) -> dict[str, Any]:
         for run in comparison["runs"]
     }
     for table, rows in comparison["tables"].items():
-        shown[TITLES.get(table, f"final pass by {table}") + unlike] = {
+        shown[TABLES.get(table, f"Final pass by {table}") + unlike] = {
             fact_title(name) if table == "constraints" else name: _row(row, base, name)
             for name, row in rows.items()
         }

@@ -24,7 +24,7 @@ def power(
         0.8, "Chance of seeing the difference where it is there.", min=0.01, max=0.999
     ),
     alpha: float = option(0.05, "Chance of seeing one where there is none.", min=0.0001, max=0.5),
-    count: int | None = option(None, "Say the power of so many queries instead.", min=1),
+    count: int | None = option(None, "Say the power of so many queries instead.", min=1, max=4000),
     as_json: Json = False,
 ) -> None:
     """Say how many queries it takes to see a difference of some points between two runs.

@@ -182,10 +182,6 @@ def power_from_numbers(
             f"--rate {rate:g} and --points {100 * difference:g} make a pass rate of {better:.0%}."
             " Accepted: at most 100%."
         )
-    if queries is not None and queries > MOST_EXACT:
-        raise UserError(
-            f"--count {queries} is too many for an exact power. Accepted: up to {MOST_EXACT}."
-        )
     independent = rate * (1 - better) + better * (1 - rate)
     most = min(rate + better, 2 - rate - better)  # no query passed by both, or none by neither
     if discordance is not None and not difference <= discordance + ROUNDING <= most + 2 * ROUNDING:

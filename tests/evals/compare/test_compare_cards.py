@@ -50,7 +50,7 @@ def test_where_unlike_runs_are_allowed_every_table_says_so(made, told, compare):
     assert compare(a, b, "--unlike")["unlike"] == ["decoding temperature is 0.0 in a and 1.0 in b"]
     parts = told(a, b, "--unlike").split("\n\n")
     tables = [
-        part for part in parts if part.startswith(("metrics", "constraints", "final pass by"))
+        part for part in parts if part.startswith(("Metrics", "Constraints", "Final pass by"))
     ]
     assert len(tables) == 4 and all("NOT ALIKE" in table.splitlines()[0] for table in tables)
 
