@@ -122,10 +122,10 @@ def test_a_byte_order_mark_is_passed_over(server):
     [
         ("face=planer", "Unknown face 'planer'. Accepted: planner_r1"),
         ("face=", "Unknown face ''"),
-        ("face=star&face=compact", "Parameter 'face' is given 2 times"),
-        ("fase=star", "Unknown parameter 'fase'. The parameters are face and page_rows."),
+        ("face=star&face=compact", "given twice"),
+        ("fase=star", "field 'fase'"),
         *(
-            (f"page_rows={rows}", "must be a whole number from 1 to 1,000,000")
+            (f"page_rows={rows}", "field 'page_rows'")
             for rows in ("0", "-1", "ten", "1.5", "", "9" * 5000)
         ),
     ],

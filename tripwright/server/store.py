@@ -79,10 +79,6 @@ class TripStore:
         )
         return [self._json(row, calls=False) for row in rows]
 
-    def cancel(self, id: str) -> None:
-        """Who plays it notices before the next call."""
-        self.finish(id, "cancelled", {})
-
     def delete(self, id: str) -> None:
         self._db.execute("DELETE FROM trips WHERE id=?", (id,))
 

@@ -7,19 +7,19 @@ domain's `routes/`) wait for their services in threads."""
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-from urllib.parse import parse_qs
+from typing import Annotated, Any
+from urllib.parse import parse_qsl
 
+from annotated_types import Ge, Le
 from anyio import CapacityLimiter, to_thread
 from fastapi import FastAPI
 from prometheus_client import CONTENT_TYPE_LATEST, Counter, Histogram
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -27,7 +27,7 @@ from starlette.routing import Route
 
 from tripwright import __version__
 from tripwright.domains import alike, domain_of_face, face_named, faces, open_folder
-from tripwright.errors import UserError
+from tripwright.errors import UserError, first_problem
 from tripwright.server.serving import add_docs, metrics_page, say_traceback, within
 from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.face import Face
@@ -54,9 +54,27 @@ FAULTS = Counter("tripwright_server_faults", "Calls that failed for a fault of t
 UNANSWERED = Counter("tripwright_unanswered_calls", "Calls that a live service did not answer.")
 
 MOST_WAITING = 256  # live calls under way in one worker; more wait for their turn
-WORDING_PARAMETERS = ("face", "page_rows")
 MAX_PAGE_ROWS = 1_000_000
 Json = dict[str, Any]
+
+
+class ToolWording(BaseModel):
+    """In which face tools are asked for, and in pages of how many rows."""
+
+    model_config = ConfigDict(extra="forbid")
+    face: str | None = None
+    page_rows: Annotated[int, Ge(1), Le(MAX_PAGE_ROWS)] | None = None
+
+    @classmethod
+    def of(cls, query: bytes) -> ToolWording:
+        """Of a URL's query. Raises UserError."""
+        pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
+        if len(dict(pairs)) < len(pairs):
+            raise UserError("A parameter is given twice, expected once.")
+        try:
+            return cls.model_validate(dict(pairs))
+        except ValidationError as error:
+            raise UserError(first_problem(error)) from None
 
 
 @dataclass(frozen=True)
@@ -81,8 +99,9 @@ class ServedTools:
 
     def toolbox(self, query: bytes) -> Tools:
         """The tools in the wording that a URL's query asks for."""
-        face, page_rows = _wording(query, self.faces)
-        return self.box(self.faces[face or self.default_face], page_rows)
+        wording = ToolWording.of(query)
+        name = self.default_face if wording.face is None else wording.face
+        return self.box(face_named(name, self.faces), wording.page_rows)
 
     def call(self, path: str, body: bytes, query: bytes) -> tuple[str, ToolAnswer]:
         """What was called, by the core's name, and its answer. At /tools/NAME the body holds the
@@ -117,29 +136,6 @@ def world_tools(world: Path, face: str) -> ServedTools:
         place.tools,
         resources.close,
     )
-
-
-def _wording(query: bytes, faces: Mapping[str, Face]) -> tuple[str | None, int | None]:
-    """(face, page_rows) of a URL's query, None where it does not say."""
-    parameters = parse_qs(query.decode("latin-1"), keep_blank_values=True)
-    for name, values in parameters.items():
-        if name not in WORDING_PARAMETERS:
-            raise UserError(
-                f"Unknown parameter '{name}'. The parameters are"
-                f" {' and '.join(WORDING_PARAMETERS)}."
-            )
-        if len(values) > 1:
-            raise UserError(f"Parameter '{name}' is given {len(values)} times, expected once.")
-    face = face_named(parameters["face"][0], faces).name if "face" in parameters else None
-    if "page_rows" not in parameters:
-        return face, None
-    text = parameters["page_rows"][0]
-    if not re.fullmatch("[0-9]{1,7}", text) or not 1 <= int(text) <= MAX_PAGE_ROWS:
-        raise UserError(
-            f"Parameter 'page_rows' must be a whole number from 1 to {MAX_PAGE_ROWS:,}, found"
-            f" '{text[:60]}'."
-        )
-    return face, int(text)
 
 
 def _text(body: bytes) -> str:

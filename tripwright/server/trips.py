@@ -186,7 +186,7 @@ class TripRoutes:
 
     def cancel(self, id: str, request: Request) -> dict[str, Any]:
         self._own(request, id)
-        self._store.cancel(id)
+        self._store.finish(id, "cancelled", {})  # who plays it notices before the next call
         return public(self._own(request, id))
 
     def events(self, id: str, request: Request) -> Response:
