@@ -77,14 +77,6 @@ class Table:
         return tuple(column.label for column in self.columns)
 
     @cached_property
-    def values(self) -> Callable[[Any], tuple[Any, ...]]:
-        """From a record to its values in the order of the columns, as the record has them."""
-        fields = [column.field for column in self.columns]
-        return (
-            attrgetter(*fields) if len(fields) > 1 else lambda record: (getattr(record, fields[0]),)
-        )
-
-    @cached_property
     def fields(self) -> dict[str, Column]:
         """Name in rows → its column: a field that stands in two columns is there once."""
         return {column.name or column.field: column for column in self.columns if column.field}
@@ -353,8 +345,7 @@ def _objects(face: Face, records: Sequence[Any], write: Callable[[Any], str] = _
 
 def _cells(table: Table, record: Any) -> list[Any]:
     """The record's values in the order of the columns, as this face writes them."""
-    values = zip(table.columns, table.values(record), strict=True)
-    return [column.form(value) for column, value in values]
+    return [column.form(getattr(record, column.field)) for column in table.columns]
 
 
 def _place(page: Page) -> dict[str, int]:
