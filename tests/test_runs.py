@@ -185,9 +185,7 @@ def test_what_a_reader_misses_in_a_line_is_named(tmp_path):
     ):
         line.read(lambda record: record["transcript"])
     for read in (lambda record: record["verdict"]["final"], lambda record: int(record["id"])):
-        with pytest.raises(
-            UserError, match=r"t\.jsonl:1: .*: expected a line as"
-        ):
+        with pytest.raises(UserError, match=r"t\.jsonl:1: .*: expected a line as"):
             line.read(read)
 
 

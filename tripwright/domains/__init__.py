@@ -136,11 +136,8 @@ def dialect_named(name: str) -> Dialect:
 
 def domain_of(dialect: Dialect | str) -> Domain:
     """The domain whose dialect it is, also with changed limits."""
-    name = dialect if isinstance(dialect, str) else dialect.name
-    dialect_named(name)
-    return next(
-        each for each in domains().values() if name in {dialect.name for dialect in each.dialects}
-    )
+    spoken = dialect_named(dialect if isinstance(dialect, str) else dialect.name)
+    return next(domain for domain in domains().values() if spoken in domain.dialects)
 
 
 def domain_of_file(path: Path) -> Domain | None:

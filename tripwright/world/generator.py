@@ -85,20 +85,15 @@ class Namer:
         middle = self._rng.choice(self._middles) if self._rng.random() < 0.5 else ""
         return self._rng.choice(self._onsets) + middle + self._rng.choice(self._endings)
 
-    def cities(self, count: int) -> list[str]:
-        return self._apart(self.proper, count)
-
-    def states(self, count: int) -> list[str]:
-        return self._apart(
-            lambda: self._rng.choice(ONSETS) + self._rng.choice(STATE_ENDINGS), count
-        )
+    def state(self) -> str:
+        return self._rng.choice(ONSETS) + self._rng.choice(STATE_ENDINGS)
 
     def places(self, nouns: list[str], count: int) -> list[str]:
         """Names of one city's places of one kind, a proper name and a noun each: `Brenwick
         Grill`."""
-        return self._apart(lambda: f"{self.proper()} {self._rng.choice(nouns)}", count)
+        return self.apart(lambda: f"{self.proper()} {self._rng.choice(nouns)}", count)
 
-    def _apart(self, draw: Callable[[], str], count: int) -> list[str]:
+    def apart(self, draw: Callable[[], str], count: int) -> list[str]:
         names: list[str] = []
         while len(names) < count:
             name = draw()
@@ -464,8 +459,9 @@ def names_of_world(world: World) -> set[str]:
 def _map(size: Scale, key: str, rng: random.Random, namer: Namer) -> Map:
     """States here and there, their cities around them, in an order that gives nothing away."""
     cities: list[tuple[str, str, Position]] = []
-    names = iter(namer.cities(sum(size.state_sizes)))
-    for state, count in zip(namer.states(len(size.state_sizes)), size.state_sizes, strict=True):
+    names = iter(namer.apart(namer.proper, sum(size.state_sizes)))
+    states = namer.apart(namer.state, len(size.state_sizes))
+    for state, count in zip(states, size.state_sizes, strict=True):
         north, east = rng.uniform(SOUTH, NORTH), rng.uniform(WEST, EAST)
         reach = 1.6 + 0.06 * count  # degrees
         for _ in range(count):
