@@ -121,7 +121,9 @@ def first_line(error: BaseException) -> str:
 
 
 def counted(number: int, thing: str) -> str:
-    """ "1 city", "2 cities", "3 days"."""
+    """ "1 city", "2 cities", "3 days", "4 people"."""
+    if thing == "person" and number != 1:
+        return f"{number:,} people"
     many = f"{thing[:-1]}ies" if thing[-1] == "y" and thing[-2] not in "aeou" else f"{thing}s"
     return f"{number:,} {thing if number == 1 else many}"
 

@@ -86,17 +86,13 @@ def _resting(item: Item, date: str | None, seen: Sequence[_Shown], world: World)
     """With the row that it rests on and, of a flight, with its times."""
     if item.kind != "transportation":
         return replace(item, evidence=_evidence(seen, *name_and_city(item.text)))
-    kind, number = (travel_mode(item.text) or "way").lower(), _flight_number(item.text)
+    kind = (travel_mode(item.text) or "way").lower()
+    flown = re.match(r"flight number\s*:([^,]*)", item.text.strip(), re.IGNORECASE)
+    number = flown and flown[1].strip()
     mode = () if number else (kind.removeprefix("self-"),)
     evidence = _evidence(seen, number, *from_to(item.text), *mode)
     starts, ends = _flight_times(number, date, item.text, world)
     return replace(item, kind=kind, starts=starts, ends=ends, evidence=evidence)
-
-
-def _flight_number(text: str) -> str | None:
-    head = text.partition(",")[0]
-    label, _, number = head.partition(":")
-    return number.strip() if label.strip().lower() == "flight number" else None
 
 
 def _flight_times(

@@ -198,11 +198,7 @@ def request_line(query: Query) -> str:
     clauses = [
         f"{query.org} to {query.dest}, {query.days} days",
         *([f"{query.date[0]} to {query.date[-1]}"] if query.date else []),
-        "nobody knows how many"
-        if party is None
-        else "1 person"
-        if party == 1
-        else f"{party} people",
+        "nobody knows how many" if party is None else counted(party, "person"),
         "no budget" if budget is None else f"budget {'-' if budget < 0 else ''}${abs(budget):,}",
     ]
     return printable("; ".join([", ".join(clauses), *map(str, filter(None, stated))]))

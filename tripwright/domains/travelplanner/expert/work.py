@@ -257,16 +257,12 @@ def along(
 
 def asked_of_stays(query: Query, nights: int) -> tuple[str, ...]:
     wishes = query.local_constraint
-    asked = [counted(nights, "night"), party(query.party_size)]
+    asked = [counted(nights, "night"), counted(query.party_size, "person")]
     if wishes.room_type is not None:
         asked.insert(0, f"{room_asked(wishes)}{WANTED}")
     if wishes.house_rule is not None:
         asked.append(f"{FORBIDDEN_BY_RULE[wishes.house_rule]}{WANTED}")
     return tuple(asked)
-
-
-def party(people: int) -> str:
-    return "1 person" if people == 1 else f"{people} people"
 
 
 def room_asked(wishes: LocalConstraint) -> str:
@@ -412,7 +408,7 @@ def trip_words(people: int, stops: Sequence[TripStop], back: str) -> str:
     "1 person, 1 car, 1 taxi; day 1, home, 3 nights, home V Dalby 33 self-driving, 1*33, V Dalby V 3
     nights 159 V: (B) Ash Inn, 1*33+3*159; day 4, V home Ely 35 self-driving"."""
     day, costs, been = 1, list[str](), [HOME, *(stop.letter for stop in stops)]
-    said = [f"{party(people)}, {vehicles(people)}"]
+    said = [f"{counted(people, 'person')}, {vehicles(people)}"]
     for at, stop in enumerate(stops):
         to_come = [each.nights for each in stops[at:]]
         asked = asked_of_cities(been[: at + 1], day, to_come, ())

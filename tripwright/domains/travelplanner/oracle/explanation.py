@@ -242,8 +242,8 @@ def _bill(query: Query, plan: Solution) -> str:
     legs = sum(leg.party_cost_usd for leg in plan.legs)
     nights = sum(choice.stay.night_cost_usd * choice.nights for choice in plan.cities)
     meals = sum(row.average_cost_usd for choice in plan.cities for row in choice.meals) * party
-    people = "1 person" if party == 1 else f"{party} people"
-    parts = f"transport {usd(legs)}, stays {usd(nights)}, meals {usd(meals)} for {people}"
+    meals_for = f"meals {usd(meals)} for {counted(party, 'person')}"
+    parts = f"transport {usd(legs)}, stays {usd(nights)}, {meals_for}"
     return f"{usd(plan.cost_usd or 0)} ({parts})"
 
 

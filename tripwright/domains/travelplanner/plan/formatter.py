@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ from tripwright.domains.travelplanner.plan.itinerary import FormattedPlan, read_
 from tripwright.domains.travelplanner.plan.parse import INCOMPLETE, extract_answer
 from tripwright.domains.travelplanner.plan.plan import MEALS, OFFICIAL_FIELDS, CityOf, PlaceKind
 from tripwright.domains.travelplanner.query import Query
+from tripwright.domains.travelplanner.ungrounded import names_of
 from tripwright.llm.client import ChatEndpoint, Completion, Fault
 from tripwright.llm.endpoint import Breaker, map_unordered
 from tripwright.llm.paid_calls import JudgementLog
@@ -175,18 +175,14 @@ def _problem(day: Any, number: int) -> str | None:
 
 
 def _invented(plan: list[dict[str, Any]], text: str) -> str:
-    """The first name or flight number that the itinerary does not hold, letters and digits
+    """A name or flight number that the itinerary does not hold, letters and digits
     compared; empty if there is none."""
     letters = _letters(text)
-    for day in plan:
-        pieces = [day[field] for field in (*MEALS, "accommodation")] + day["attraction"].split(";")
-        names = [
-            piece.rpartition(",")[0] or piece for piece in pieces if piece.strip() not in ("", "-")
-        ]
-        names += re.findall(r"Flight Number: ([^,]+)", day["transportation"])
-        for name in names:
-            if _letters(name) not in letters:
-                return f"'{' '.join(name.split())[:80]}'"
+    for field, names in names_of(plan).items():
+        for name in sorted(names) if field != "city" else ():
+            alone = name.rpartition(",")[0] or name
+            if _letters(alone) not in letters:
+                return f"'{' '.join(alone.split())[:80]}'"
     return ""
 
 
