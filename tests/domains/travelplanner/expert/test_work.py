@@ -78,7 +78,7 @@ def test_rows_are_looked_at_down_to_the_first_that_fits():
     walk = stay_walk(
         query(**{"room type": "private room", "house rule": "smoking"}), 2, STAYS, True
     )
-    assert walk is not None and walk.words() == (
+    assert walk.words() == (
         "Private room!, 2 nights, 5 people, No smoking!: A 66 Shared room no; B 159 Private room! 3"
         " no; C 170 Private room! 2 4 no; D 190 Private room! 1 6 No pets & No smoking! no; E 211"
         " Private room! 1 6 No parties ok. Stay: (E) Flat."
@@ -88,13 +88,13 @@ def test_rows_are_looked_at_down_to_the_first_that_fits():
     unlettered = stay_walk(query(), 2, [("", STAYS[0][1])], True)
     assert unlettered.words() == "2 nights, 5 people: 66 1 9 ok. Stay: Attic."
     further = stay_walk(query(), 2, STAYS, True, STAYS[3][1])
-    assert further is not None and further.words() == (
+    assert further.words() == (
         "2 nights, 5 people: A 66 1 9 ok; B 159 3 no; C 170 2 4 no; D 190 1 6 ok. Stay:"
         f" (D) {STAYS[3][1].name}."
     )
     others = stay_walk(query(**{"room type": "not shared room"}), 1, STAYS, True)
     assert others.words().startswith("not Shared room!, 1 night, 5 people: A 66 Shared room! no;")
-    assert stay_walk(query(**{"room type": "entire room"}), 2, STAYS, True) is None
+    assert stay_walk(query(**{"room type": "entire room"}), 2, STAYS, True).taken is None
 
 
 def test_a_meal_that_nobody_asked_for_is_taken_while_one_is_free():
@@ -117,12 +117,12 @@ def test_a_meal_that_nobody_asked_for_is_taken_while_one_is_free():
 def test_rows_in_any_order_are_looked_at_to_the_last():
     rows = [("", row) for _, row in (STAYS[4], STAYS[1], STAYS[0], STAYS[2], STAYS[3])]
     walk = stay_walk(query(**{"room type": "private room"}), 2, rows, False)
-    assert walk is not None and walk.words() == (
+    assert walk.words() == (
         "Private room!, 2 nights, 5 people: 211 Private room! 1 6 ok; 159 Private room! 3 no; 66"
         " Shared room no; 170 Private room! 2 4 no; 190 Private room! 1 6 ok. Stay: Den."
     )
     plain = stay_walk(query(), 3, rows, False)
-    assert plain is not None and plain.words() == (
+    assert plain.words() == (
         "3 nights, 5 people: 211 1 6 ok; 159 3 9 ok; 66 1 9 ok; 170 dear; 190 dear. Stay: Attic."
     )
 

@@ -51,8 +51,8 @@ def _play(style: ExpertStyle, session: Session) -> None:
         turns = expert_turns(*asked, session.dialect, solution(*asked))
     for text in turns:
         for _ in range(MOST_TRIES):
+            if session.done:
+                return
             session.say(text)
-            if session.done or not unanswered(session):
+            if not unanswered(session):
                 break
-        if session.done:
-            break

@@ -185,7 +185,7 @@ class ChoiceNotes:
         if self._shows(Accommodation, work.STAY_FIELDS):
             cheapest_first = self._is_cheapest_first(Accommodation)
             walk = work.stay_walk(self._query, stop.nights, rows, cheapest_first, stay)
-            if walk is not None and walk.taken == stay:
+            if walk.taken == stay:
                 return walk.words()
         return work.choice(work.STAY, _row_called(stay, rows))
 

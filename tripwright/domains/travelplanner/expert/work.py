@@ -123,12 +123,10 @@ def stay_walk(
     rows: Iterable[tuple[str, Accommodation]],
     cheapest_first: bool,
     to: Accommodation | None = None,
-) -> RowWalk | None:
+) -> RowWalk:
     """To the row, each with its letter, that fits and holds the party in one room: the cheapest, or
-    in order of price `to`, if it is one of them. None where no row fits."""
+    in order of price `to`, if it is one of them."""
     steps, found = along(rows, partial(look_at_stay, query, nights), cheapest_first, to)
-    if found is None:
-        return None
     return RowWalk(asked_of_stays(query, nights), steps, STAY, found)
 
 

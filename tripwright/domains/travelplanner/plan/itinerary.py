@@ -234,15 +234,12 @@ def _written(field: str, text: str) -> str:
         name, _, city = text.removesuffix(";").rpartition(", ")
         forms = [f"[{name}] in {city}"]
     for form in forms:
-        if _survives(form) and read_item(field, form) == text:
+        # an answer's tag would make the itinerary look like a response with an answer block
+        is_line = form.isprintable() and form == form.strip()
+        is_line = is_line and OPEN not in form and CLOSE not in form
+        if is_line and read_item(field, form) == text:
             return form
     quoted = json.dumps(text, ensure_ascii=not text.isprintable())
     return "exactly " + (
         quoted.replace("<", "\\u003c") if OPEN in text or CLOSE in text else quoted
     )
-
-
-def _survives(line: str) -> bool:
-    """Written as a line it comes back as it is. An answer's tag would make the itinerary look like
-    a response with an answer block."""
-    return line.isprintable() and line == line.strip() and OPEN not in line and CLOSE not in line
