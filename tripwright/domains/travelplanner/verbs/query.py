@@ -213,13 +213,10 @@ def check(  # long: half of it is help and options
         failed += bool(problems)
         impossible += not problems and line in labelled
         text = "; ".join(problem.text for problem in problems) or None
-        record = {
-            "line": line,
-            "ok": text is None,
-            "kinds": [k for k in PROBLEM_KINDS if k in own_kinds],
-        }
         if as_json:
-            typer.echo(json.dumps({**record, "problem": text}))
+            named = [kind for kind in PROBLEM_KINDS if kind in own_kinds]
+            record = {"line": line, "ok": text is None, "kinds": named, "problem": text}
+            typer.echo(json.dumps(record))
         elif text:
             typer.echo(f"{queries}:{line}: {text}")
         status.show(
@@ -234,8 +231,8 @@ def check(  # long: half of it is help and options
     else:
         proved = f", {impossible} are proved impossible, as they say" if labelled else ""
         typer.echo(f"{len(pairs) - failed - impossible} of {len(pairs)} queries can be met{proved}")
-    if failed and not as_json:
-        found = (f"{number} {kind}" for kind, number in counts.items() if number)
-        typer.echo(f"problems: {', '.join(found)}")
+        if failed:
+            found = (f"{number} {kind}" for kind, number in counts.items() if number)
+            typer.echo(f"problems: {', '.join(found)}")
     if failed:
         raise typer.Exit(1)
