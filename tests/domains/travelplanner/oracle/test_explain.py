@@ -186,28 +186,6 @@ def test_the_trip_itself_can_be_what_is_impossible():
     assert "Aston has too few attractions" in explanation.words
 
 
-def test_enough_cities_that_lie_out_of_reach_are_a_lack_of_transport():
-    world = made(
-        only_here() | {"Cove": [("Room", PRIVATE, 50, 1, "")]},
-        roads=reachable("Brook") | {("Aston", "Cove"), ("Cove", "Aston")},
-    )
-    explanation = explain(asked(room_type="private room"), world)
-    assert kinds(explanation) == ["room type"] and explanation is not None
-    assert "2 of 3 cities of Westland qualify (Aston and Cove)" in explanation.words
-    assert "no way from Homer to Aston (no road, and no flight on any day" in explanation.words
-    one_end = made(
-        only_here() | {"Cove": [("Room", PRIVATE, 50, 1, "")]}, roads=reachable("Aston", "Brook")
-    )
-    explanation = explain(asked(cities=2, room_type="private room"), one_end)
-    assert kinds(explanation) == ["cities", "room type"] and explanation is not None
-    assert "no way from Homer to Cove (no road" in explanation.words
-    assert "but no route through Aston and Cove has" in explanation.words
-    apart = made(roads=EVERY_ROAD - set(itertools.permutations(CITIES, 2)))
-    explanation = explain(asked(cities=2), apart)
-    assert kinds(explanation) == ["cities"] and explanation is not None
-    assert "no route through Aston, Brook and Cove" in explanation.words
-
-
 def test_prices_of_the_conflict_alone_and_of_the_whole_request_are_told_apart():
     query = asked(days=3, budget=150, room_type="entire room", cuisine=["French"])
     explanation = explain(
