@@ -28,7 +28,7 @@ from tripwright.domains import domains
 from tripwright.domains.place import ClosedWorld
 from tripwright.errors import UserError
 from tripwright.evals.outcome import Outcome, facts_of
-from tripwright.evals.power import Scatter
+from tripwright.evals.power import ROUNDING, Scatter
 from tripwright.evals.run_card import (
     but_for_seeds,
     judge_code,
@@ -63,7 +63,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SIGNIFICANT = 0.05
-ROUNDING = 1e-12
 FINAL = ("metrics", "final")
 POINTS = 0.05  # the difference that "how many queries would it take" is said for
 MOST_PHRASES = 4

@@ -41,7 +41,7 @@ from tripwright.domains.place import Place, PlaceOptions
 from tripwright.episode import Episode, Policy, Task
 from tripwright.errors import UserError, first_problem
 from tripwright.evals.run import run
-from tripwright.evals.run_card import model_fingerprint, queries_entry, run_card
+from tripwright.evals.run_card import SAMPLED, model_fingerprint, queries_entry, run_card
 from tripwright.files import check_folder
 from tripwright.llm.client import ChatEndpoint
 from tripwright.llm.endpoint import shown_url
@@ -61,7 +61,6 @@ from tripwright.tools.remote import RemoteToolBox
 from tripwright.transcript import StopReason, Transcript
 from tripwright.verdict import Verdict
 
-SAMPLING = ("endpoint", "local")  # those that a temperature says something to
 Requests = str | Path | Iterable[Any]  # a file, or requests, also as their records
 Where = str | Path | PlaceOptions | Any  # a world's folder, any other place, or an open world
 AnyPolicy = str | PolicySettings | Policy
@@ -286,7 +285,7 @@ def solve(
 def policy_names() -> tuple[str, ...]:
     """Those of the domains first."""
     own = (name for domain in domains().values() for name in domain.players)
-    return (*dict.fromkeys(own), "person", *SAMPLING)
+    return (*dict.fromkeys(own), "person", *SAMPLED)
 
 
 def as_settings(policy: AnyPolicy) -> PolicySettings:
@@ -312,12 +311,12 @@ def choose_policy(policy: AnyPolicy, dialect: Dialect) -> PolicyChoice:
         raise UserError(f"Unknown policy '{name}'. The policies are {', '.join(policy_names())}.")
     if name != "endpoint":
         settings.refuse(name, OF_ENDPOINTS, "endpoint")
-    if name not in SAMPLING:
+    if name not in SAMPLED:
         settings.refuse(name, OF_MODELS, "endpoint or local")
         if settings.preset is not None:
             raise UserError(f"Policy '{name}' samples no tokens: leave --decoding out.")
     players = domain_of(dialect).players
-    if name not in (*SAMPLING, "person", *players):
+    if name not in (*SAMPLED, "person", *players):
         raise UserError(
             f"Policy '{name}' knows nothing of dialect '{dialect.name}'. There are"
             f" {', '.join(players)} for it."
@@ -328,7 +327,7 @@ def choose_policy(policy: AnyPolicy, dialect: Dialect) -> PolicyChoice:
             every = (each for domain in domains().values() for each in domain.players.items())
             able = [other for other, each in every if option in each.options]
             settings.refuse(name, [option], " or ".join(able))
-    if name in SAMPLING:
+    if name in SAMPLED:
         return _endpoint(settings, dialect) if name == "endpoint" else _local(settings, dialect)
     told = {option: getattr(settings, option) for option in player.options}
     given = {option: value for option, value in told.items() if value is not None}

@@ -79,17 +79,19 @@ def rate_of(queries: ByQuery, passes: Callable[[Outcome], bool]) -> PerQuery:
 
 
 def mean_of(
-    queries: ByQuery, measure: Callable[[Outcome], tuple[float | None, float]]
-) -> dict[str, tuple[Fraction, Fraction]]:
-    """The parts and wholes of a weighted mean: a query's are those of its mean sample, of the
-    samples that have a value. `measure` says value and weight of one sample."""
+    queries: ByQuery,
+    measure: Callable[[Outcome], tuple[float | None, float]],
+    kind: Literal["chance", "mean"] = "mean",
+) -> PerQuery:
+    """A weighted mean: a query's part and whole are those of its mean sample, of the samples that
+    have a value. `measure` says value and weight of one sample."""
     of = {}
     for query, samples in queries.items():
         measured = [each for each in map(measure, samples) if each[0] is not None]
         if whole := sum((Fraction(weight) for _, weight in measured), Fraction(0)):
             part = sum((Fraction(v or 0) * Fraction(weight) for v, weight in measured), Fraction(0))
             of[query] = (part / len(measured), whole / len(measured))
-    return of
+    return PerQuery(kind, of)
 
 
 def metrics(queries: ByQuery, groups: Iterable[str]) -> Section:
@@ -115,15 +117,13 @@ def means(queries: ByQuery) -> Section:
     or above 1."""
     outcomes = [outcome for samples in queries.values() for outcome in samples]
     section = {
-        "turns_mean": PerQuery("mean", mean_of(queries, lambda o: (o.turns, 1))),
-        "completion_tokens_mean": PerQuery(
-            "mean", mean_of(queries, lambda o: (o.completion_tokens, 1))
-        ),
+        "turns_mean": mean_of(queries, lambda o: (o.turns, 1)),
+        "completion_tokens_mean": mean_of(queries, lambda o: (o.completion_tokens, 1)),
     }
     for name in dict.fromkeys(name for outcome in outcomes for name in outcome.measures):
         values = [outcome.measures[name][0] for outcome in outcomes if name in outcome.measures]
-        pairs = mean_of(queries, lambda o: o.measures.get(name, (None, 0)))  # noqa: B023
-        section[name] = PerQuery("chance" if all(0 <= v <= 1 for v in values) else "mean", pairs)
+        kind: Literal["chance", "mean"] = "chance" if all(0 <= v <= 1 for v in values) else "mean"
+        section[name] = mean_of(queries, lambda o: o.measures.get(name, (None, 0)), kind)  # noqa: B023
     return section
 
 

@@ -37,13 +37,10 @@ class Agreement(TypedDict):
     resamples_undefined: float
 
 
-def cohens_kappa(pairs: Sequence[Pair]) -> float | None:
-    """Unweighted, for any number of labels; None without pairs, or where both raters have one
-    label, the same."""
-    return _kappa(Counter(pairs))
-
-
-def _kappa(cells: Mapping[Pair, float]) -> float | None:
+def cohens_kappa(pairs: Iterable[Pair] | Mapping[Pair, int]) -> float | None:
+    """Unweighted, for any number of labels, of pairs or of how often there is each; None without
+    pairs, or where both raters have one label, the same."""
+    cells = Counter(pairs)
     by_judge, by_reference = (
         defaultdict[Hashable, float](float),
         defaultdict[Hashable, float](float),
@@ -133,7 +130,7 @@ def _interval(
     # Equal items side by side, in the order in which each kind first comes.
     kinds = Counter(tuple(item.count(pair) for pair in pairs) for item in items)
     sums = resampled_sums(list(zip(*kinds.elements(), strict=True)), seed, n)
-    resampled = (_kappa(dict(zip(pairs, cells, strict=True))) for cells in sums.tolist())
+    resampled = (cohens_kappa(dict(zip(pairs, cells, strict=True))) for cells in sums.tolist())
     kappas = [kappa for kappa in resampled if kappa is not None]
     if not kappas:
         return None, None, 1.0

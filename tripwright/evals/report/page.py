@@ -250,7 +250,7 @@ class ReportPage:
     @property
     def _scripts(self) -> list[str]:
         sources = [page_file(name) for name in self.scripts]
-        sources += [self.viewer.script] if self.viewer else []
+        sources += [page_file("dom.js") + page_file("viewer.js")] if self.viewer else []
         return [f'(() => {{\n"use strict";\n{source}}})();\n' for source in sources]
 
     @property

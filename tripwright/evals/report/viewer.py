@@ -31,7 +31,7 @@ from tripwright.errors import UserError
 from tripwright.evals.outcome import mark_words, request_facts
 from tripwright.evals.report.folder import BASELINES, ReportedRun, Work
 from tripwright.evals.report.markup import number, plain, printable
-from tripwright.evals.report.page import Episodes, Example, Section, Text, page_file, sentence
+from tripwright.evals.report.page import Episodes, Example, Section, Text, sentence
 from tripwright.runs import TRANSCRIPTS, object_in, record_at
 from tripwright.transcript import Segment, Transcript
 from tripwright.verdict import Verdict
@@ -88,10 +88,6 @@ class Viewer:
         several = " --out OUT.html" if len(runs) > 1 else ""
         self.command = f"tripwright report {paths}{several} --transcripts all"
         self._pack(most, room)
-
-    @property
-    def script(self) -> str:
-        return "".join(map(page_file, ("dom.js", "viewer.js")))
 
     @property
     def section(self) -> Section:
