@@ -62,9 +62,13 @@ class TravelRequest(BaseModel):
     level: Level | None = None
 
     @property
+    def wishes(self) -> tuple[Wish, ...]:
+        return tuple(wish for wish in get_args(Wish) if getattr(self, wish))
+
+    @property
     def constrained(self) -> bool:
         """Whether any personal wish goes with it (the two halves of row D12)."""
-        return any(getattr(self, wish) not in (None, ()) for wish in get_args(Wish))
+        return bool(self.wishes)
 
     @property
     def marks(self) -> dict[str, str]:

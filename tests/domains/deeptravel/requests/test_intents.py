@@ -182,7 +182,10 @@ def test_a_file_has_its_levels_and_no_trip_twice(with_wishes):
         request.constrained and request.level == level_of(request, proof)
         for request, proof in with_wishes
     )
-    stated = {*map(intents.shape_of, requests), *sum(map(intents.wishes_of, requests), ())}
+    stated = {
+        *map(intents.shape_of, requests),
+        *(wish for each in requests for wish in each.wishes),
+    }
     assert stated == {*intents.SHAPES, *intents.WISHES}  # every intent occurs
 
 

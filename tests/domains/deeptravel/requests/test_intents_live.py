@@ -71,7 +71,7 @@ def test_only_what_the_tools_can_answer_is_asked_for(world):
     flights = Changed(world, lambda tool, found: found, frozenset(("flight_search",)))
     made = made_by(flights, world, 12, weights=(1, 1, 0), seed=1)
     assert {intents.shape_of(request) for request, _ in made} == {"one_way"}
-    assert {wish for request, _ in made for wish in intents.wishes_of(request)} <= {
+    assert {wish for request, _ in made for wish in request.wishes} <= {
         "transport",
         "depart_after",
         "arrive_by",

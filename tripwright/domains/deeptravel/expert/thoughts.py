@@ -99,7 +99,7 @@ class Thoughts:
             return self._worked_out()
         if not self._begun:
             self._begun = True
-            said = [wish for wish in intents.wishes_of(self._request) if wish in _SAID]
+            said = [wish for wish in self._request.wishes if wish in _SAID]
             wishes = wish_words(self._request, said)
             call = f" What is wished: {wishes}." if wishes else ""
             return f"<think>{trip_words(self._request)}.{call} {_next(tool, arguments)}</think>\n"

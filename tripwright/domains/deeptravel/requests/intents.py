@@ -83,10 +83,6 @@ def shape_of(request: TravelRequest) -> Shape:
     return "one_way_stay" if nights_of(request) else "one_way"
 
 
-def wishes_of(request: TravelRequest) -> tuple[Wish, ...]:
-    return tuple(wish for wish in WISHES if getattr(request, wish))
-
-
 def nights_of(request: TravelRequest) -> int:
     """How many nights are to be spent there: 0 where the request asks for no stay."""
     if request.nights is not None:

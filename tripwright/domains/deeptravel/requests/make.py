@@ -83,7 +83,7 @@ def level_of(request: TravelRequest, proof: Proof) -> Level:
     wishes by how many parts the answer needs."""
     if not request.constrained:
         return PLAIN_LEVELS[intents.shape_of(request)]
-    points = len(intents.wishes_of(request)) + proof.scarcity_bits
+    points = len(request.wishes) + proof.scarcity_bits
     return "easy" if points <= EASY_POINTS else "medium" if points <= MEDIUM_POINTS else "hard"
 
 

@@ -26,7 +26,6 @@ from tripwright.domains.deeptravel.requests.intents import (
     days_after,
     nights_of,
     shape_of,
-    wishes_of,
 )
 from tripwright.domains.desk import Span
 from tripwright.domains.wording import MONTHS, NUMBERS, TOGETHER, capitalised, ordinal, speaker
@@ -240,7 +239,7 @@ def _party(rng: random.Random, party_size: int, inline: Sequence[str]) -> tuple[
 
 def _wished(rng: random.Random, request: TravelRequest) -> Iterator[tuple[str, dict[str, str]]]:
     """The table of phrases for each wish, and what goes into its slots."""
-    for wish in wishes_of(request):
+    for wish in request.wishes:
         value = getattr(request, wish)
         if wish == "transport":
             yield value, {}

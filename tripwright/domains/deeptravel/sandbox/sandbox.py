@@ -26,14 +26,13 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import date
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from tripwright.domains.deeptravel.sandbox.provider import PASSING, Limits, Provider, Terms
-from tripwright.domains.deeptravel.tools.answers import RECORDS, ProviderAnswer
+from tripwright.domains.deeptravel.tools.answers import RECORDS, ProviderAnswer, is_day
 from tripwright.errors import UserError, printable
 from tripwright.llm.endpoint import backoff_s, map_unordered
 from tripwright.tools.http import ProviderFault, Redaction
@@ -118,9 +117,8 @@ def complete_arguments(tool: str, canonical: str) -> dict[str, Any]:
 
 def checked_day(text: str) -> str:
     """A day of the calendar as "2026-06-20". Raises UserError."""
-    with suppress(ValueError):
-        if date.fromisoformat(text).isoformat() == text:
-            return text
+    if is_day(text):
+        return text
     raise UserError(
         f"A snapshot is named by its day: found '{printable(text)}', expected one like 2026-06-20."
     )

@@ -263,7 +263,7 @@ def _value(name: str, hint: Any, row: Mapping[str, Any], lenient: bool) -> Any:
         read = moment.strftime("%Y-%m-%dT%H:%M") if moment else None
         expected = "time, as '2026-06-26T06:54'"
     elif name in DAYS:
-        read, expected = (value if _is_day(value) else None), "day, as '2026-06-26'"
+        read, expected = (value if is_day(value) else None), "day, as '2026-06-26'"
     elif hint is str:
         is_number = lenient and isinstance(value, int)  # a train may be called 571
         read = text_or_empty(str(value)) if isinstance(value, str) or is_number else None
@@ -333,8 +333,9 @@ def minutes_between(begins: Any, ends: Any) -> int | None:
     return round((last - first).total_seconds() / 60) if last >= first else None
 
 
-def _is_day(text: Any) -> bool:
+def is_day(text: Any) -> bool:
+    """Python reads days in more ways than this one: "2026-06-26"."""
     try:
-        return len(text) == 10 and bool(date.fromisoformat(text))
+        return bool(date.fromisoformat(text).isoformat() == text)
     except (TypeError, ValueError):
         return False
