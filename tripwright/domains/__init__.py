@@ -148,10 +148,9 @@ def domain_of_file(path: Path) -> Domain | None:
     with path.open("rb") as lines:
         first = next((line for line in lines if line.strip()), b"")
     try:
-        record = read_json(first)
+        return domain_of_request(read_json(first))
     except NotJson:
         return None
-    return domain_of_request(record)
 
 
 def domain_of_request(request: Any) -> Domain | None:

@@ -51,12 +51,8 @@ class PlaceOptions:
     @property
     def live(self) -> bool:
         """Whether anything but a closed world is asked for."""
-        return (
-            self.services is not None
-            or self.store is not None
-            or self.snapshot is not None
-            or self.replay
-        )
+        of_services = self.services, self.store, self.snapshot
+        return self.replay or any(each is not None for each in of_services)
 
 
 @dataclass(frozen=True)
