@@ -302,7 +302,7 @@ def test_muon_keeps_one_number_for_each_weight_of_a_matrix():
     (with_adamw, _), size = memory(NANO, size_of(NANO)), size_of(NANO)
     (with_muon, _) = memory(replace(NANO, sft=SftSettings(dtype="float32")), size)
     saved = with_adamw.held["optimizer state"] - with_muon.held["optimizer state"]
-    assert saved == 4 * size.matrix_parameters
+    assert saved == 4 * size.shape.layers * size.shape.layer_parameters
 
 
 def test_what_a_server_samples_takes_nothing_here_and_validation_does():

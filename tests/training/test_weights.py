@@ -82,8 +82,3 @@ def test_products_in_another_format_are_refused(tmp_path):
     load.write_text(text + 'dtype = "float32"\n')
     with pytest.raises(UserError, match=r"sft\.dtype is 'float32', but model\.weights are 'bfl"):
         load_recipe(load)
-    load.write_text(text.replace("bfloat16", "float16"))
-    with pytest.raises(
-        UserError, match=r"'weights': Input should be 'float32' or 'bfloat16' \(found 'float16"
-    ):
-        load_recipe(load)

@@ -23,7 +23,6 @@ import copy
 import functools
 import os
 import platform
-from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -88,11 +87,12 @@ def fastest() -> torch.dtype:
     """bfloat16 where this processor is known to multiply it faster than float32. Known, not tried:
     on a busy machine a trial comes out otherwise now and then, and a run would not go on bit for
     bit."""
-    if _has("_is_amx_tile_supported"):
-        return torch.bfloat16
-    if _has("_is_avx512_bf16_supported") and "Intel" not in _vendor():
-        return torch.bfloat16
-    return torch.float32
+    # torch names its checks with an underscore, so that they may go: without them float32 is right
+    # everywhere, if not the fastest
+    amx, bf16 = (
+        getattr(torch.cpu, f"_is_{sign}_supported", bool)() for sign in ("amx_tile", "avx512_bf16")
+    )
+    return torch.bfloat16 if amx or (bf16 and "Intel" not in _vendor()) else torch.float32
 
 
 @functools.cache
@@ -100,13 +100,6 @@ def _vendor() -> str:
     """Text that names it: "… GenuineIntel …", "… AuthenticAMD …"."""
     info = Path("/proc/cpuinfo")
     return info.read_text(encoding="utf-8")[:200] if info.is_file() else platform.processor()
-
-
-def _has(sign: str) -> bool:
-    """torch names these checks with an underscore, so that they may go: without them float32 is
-    right everywhere, if not the fastest."""
-    check: Callable[[], bool] | None = getattr(torch.cpu, sign, None)
-    return bool(check and check())
 
 
 def autocast(dtype: torch.dtype, device: str = "cpu") -> AbstractContextManager[object]:

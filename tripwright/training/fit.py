@@ -94,11 +94,6 @@ class ModelSize:
         embeddings = s.vocabulary * s.hidden * (1 if self.tied else 2)
         return embeddings + s.layers * (s.layer_parameters + norms + biases) + s.hidden
 
-    @property
-    def matrix_parameters(self) -> int:
-        """Those that Muon takes: the matrices inside the layers."""
-        return self.shape.layers * self.shape.layer_parameters
-
 
 def _published(name: str, *sizes: int, tied: bool = False) -> ModelSize:
     kind, positions = ("qwen3", 40960) if name.startswith("Qwen3") else ("qwen2", 32768)
@@ -255,7 +250,8 @@ def _held(
     """(on the device, in the machine's memory beside a GPU's)"""
     optimizer, trained = stage.optimizer, trained_parameters(recipe, model)
     size, offloaded = trained_bytes(recipe), optimizer.state == "offloaded" and device == "cuda"
-    muon = model.matrix_parameters if optimizer.name == "muon" else 0
+    # the matrices inside the layers
+    muon = model.shape.layers * model.shape.layer_parameters if optimizer.name == "muon" else 0
     states = 2 * (trained - muon) + muon  # AdamW keeps two numbers a weight, Muon one
     of_optimizer: dict[str, float] = {}
     if size < FP32 or offloaded:
