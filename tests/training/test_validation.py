@@ -116,10 +116,9 @@ def test_a_checkpoint_is_a_model_folder_that_plays_as_it_was_validated(recipe, r
     assert same(weights(run, f"{name}-step-4"), weights(run, name))
     assert not same(weights(run, f"{name}-step-2"), weights(run, name))
     model, tokenizer = load_model(run.model(f"{name}-step-2"), device_named(recipe.model.device))
-    chat = held_out.ChatFormat(tokenizer, recipe.dialect.dialect().schemas())
     requests = held_out.held_out(recipe, None, 3, VALIDATION_WORLDS)
     again = run.folder / "eval" / "validation-step-22"
-    requests.play_model(model, chat, again, {"kind": "local"})
+    requests.play_model(model, tokenizer, again, {"kind": "local"})
     assert played(run, 22) == played(run, 2)
 
 

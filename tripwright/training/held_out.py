@@ -126,12 +126,14 @@ class HeldOut:
     def play_model(
         self,
         model: Any,
-        chat: ChatFormat,
+        tokenizer: Any,
         folder: Path,
         identity: dict[str, Any],
     ) -> dict[str, Any]:
-        """The score of a model. The dense reward is added to its metrics, last: a score without it
+        """The score of a model, shown the tools of training: with others it is another one. The
+        dense reward is added to its metrics, last: a score without it
         is not finished."""
+        chat = ChatFormat(tokenizer, self.recipe.dialect.dialect().schemas())
         policy = LocalPolicy(model, chat, self.recipe.sampling)
         score = self.play(policy, folder, identity, chat)
         score["metrics"][DENSE_REWARD] = mean(
@@ -284,11 +286,10 @@ class Validation:
             run.save_model(name, self.loop.model, self.tokenizer)
         identity, folder = model_identity(run, name), self._folder(step)
         print(f"\nvalidating after step {step}", file=sys.stderr)
-        chat = ChatFormat(self.tokenizer, run.recipe.dialect.dialect().schemas())
         model, training = self.loop.model, self.loop.model.training
         generators = process_generators()
         with self.loop.clock.stopped():
-            score = self.requests.play_model(model.eval(), chat, folder, identity)
+            score = self.requests.play_model(model.eval(), self.tokenizer, folder, identity)
         model.train(training)
         set_process_generators(generators)
         self._keep_best()
@@ -436,9 +437,7 @@ def evaluate(run: RunFolder, exam: HeldOut, stage: str, name: str) -> dict[str, 
     model, tokenizer = load_model(
         run.model(stage), device_named(settings.device), precision_named(settings.weights)
     )
-    # as in training: a model that is shown other tools is another one
-    chat = ChatFormat(tokenizer, run.recipe.dialect.dialect().schemas())
-    return exam.play_model(model, chat, folder, identity)
+    return exam.play_model(model, tokenizer, folder, identity)
 
 
 # ---- comparisons
