@@ -16,6 +16,13 @@ from tripwright.domains.travelplanner.query import Query
 from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
+NO_SUCH_STAYS = (
+    "no shared room",
+    "no private room",
+    "no entire room",
+    "no unshared room",
+    "no stay",
+)
 TOO_FEW = (" qualify",)
 NOT_SHARED = ("cannot be shared out",)
 NO_TRANSPORT = ("no way from", "but no route through")
@@ -94,7 +101,7 @@ def test_what_is_missing_is_said_and_nothing_else_is(seed):
         assert any(said in words for said in NO_TRANSPORT) == (lack == "transport"), words
         assert (lack == "cuisines") == any(said in words for said in NOT_SERVED), words
         assert (lack == "cities") <= any(
-            said in words for said in (TOO_FEW if several else ("no stay in",))
+            said in words for said in (TOO_FEW if several else (*NO_SUCH_STAYS, "nights"))
         ), words
         if qualify := re.search(r"(\d+) of \d+ cities of [^;]*? qualify", words):
             too_short = any(said in words for said in NOT_SHARED)

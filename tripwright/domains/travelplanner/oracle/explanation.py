@@ -21,7 +21,7 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Collection, Iterator, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tripwright.domains.travelplanner.oracle.options import (
@@ -100,7 +100,9 @@ def explain(query: Query, world: World) -> Explanation | None:
         if not conflict:
             break  # nothing is asked for any more: the trip itself cannot be made
         without |= set(conflict)
-    return replace(conflicts[0], also=tuple(conflicts[1:])) if conflicts else None
+    if not conflicts:
+        return None
+    return Explanation(conflicts[0].conflict, conflicts[0].words, also=tuple(conflicts[1:]))
 
 
 # ---- a request without some of its requirements
@@ -233,7 +235,10 @@ def _words(relaxed: Relaxations, conflict: tuple[Requirement, ...]) -> str:
     if rest:
         told = bill if is_least else f"as asked {bill}; with only these kept {least_usd}"
         return f"{asked}, within {budget.value}: {told}."
-    more = f"; whatever else is dropped, the cheapest still costs {least_usd}"
+    kinds = {each.kind for each in others}
+    freed = ["with no wishes"] if kinds - {"cities", "dates"} else []
+    freed += ["to fewer cities"] if "cities" in kinds else []
+    more = f"; even {', '.join([*freed, 'on any dates'])}, the cheapest still costs {least_usd}"
     return f"{bill}, the budget is {budget.value}{'' if is_least else more}."
 
 
@@ -284,20 +289,17 @@ def world_offers(
     is_served = _can_host(query, world, counts)
     is_enough = is_served or _can_host(any_food, world, counts)
     pool, longest = city_pool(query, world), query.days - counts[0]
-    fewest = query.model_copy(update={"visiting_city_number": counts[0]})
-    problem, lacks = Problem(fewest, world), dict[str, str]()
-    for city in pool:
-        lengths = range(1, longest + 1) if most > 1 else (longest,)
-        if all(reasons := [problem.why_not(city, nights) for nights in lengths]):
-            lacks[city] = str(reasons[-1]).removesuffix(".")
-    hosts = [city for city in pool if city not in lacks]
-    if len(pool) > 1 and (lacks or not is_enough):
+    lengths = range(1, longest + 1) if most > 1 else (longest,)
+    lacks = {city: _host_lack(query, world, city, lengths) for city in pool}
+    hosts = [city for city, lack in lacks.items() if not lack]
+    lacking = [f"{city}: {lack}" for city, lack in lacks.items() if lack]
+    if len(pool) > 1 and (lacking or not is_enough):
         named = f" ({some_of(hosts)})" if hosts else ""
         yield f"{len(hosts)} of {len(pool)} cities of {query.dest} qualify{named}"
     if len(hosts) >= counts[0] and not is_enough:
         nights = counted(query.days - 1, "night")
         yield f"but {nights} cannot be shared out among {choice} of them"
-    yield from first_of(list(lacks.values()))
+    yield from first_of(lacking)
     places, is_lacking = hosts or pool, False
     for cuisine in cuisines:
         serve = [c for c in places if any(cuisine in r.cuisines for r in restaurants(world, c))]
@@ -315,6 +317,25 @@ def _can_host(query: Query, world: World, counts: range) -> bool:
     what is wanted, transport aside."""
     trips = (query.model_copy(update={"visiting_city_number": count}) for count in counts)
     return any(next(k_cheapest(FreeRides(trip, world), 1), None) for trip in trips)
+
+
+def _host_lack(query: Query, world: World, city: str, lengths: Sequence[int]) -> str:
+    """Why nobody can stay in a city for any of so many nights, or ""."""
+    problem, wishes = Problem(query, world), query.local_constraint
+    if any(problem.offer(city, nights) for nights in lengths):
+        return ""
+    fitting = problem.stays(city)
+    if not fitting:
+        count = len(world.accommodations(city))
+        return f"{counted(count, 'stay')}, " * bool(count) + f"no {stay_phrase(wishes)}"
+    least = min(stay.accommodation.minimum_nights for stay in fitting)
+    if least > lengths[-1]:
+        some = f"the {len(fitting)} stays that fit ask"
+        ask = some if len(fitting) > 1 else "the one stay that fits asks"
+        most = f"at most {counted(lengths[-1], 'night')} can be spent there"
+        return f"{ask} for {least:g} nights or more, {most}"
+    nights = next((n for n in lengths if any(stay.fits(n) for stay in fitting)), lengths[-1])
+    return (problem.why_not(city, nights) or "").removeprefix(f"{city} has ").removesuffix(".")
 
 
 def _transport_lacks(
