@@ -183,7 +183,7 @@ def test_the_trip_itself_can_be_what_is_impossible():
     nothing_to_see = made(sights=dict.fromkeys(CITIES, 0))
     explanation = explain(asked(), nothing_to_see)
     assert kinds(explanation) == ["route"] and explanation is not None
-    assert "Aston has too few attractions" in explanation.words
+    assert "too few attractions" in explanation.words
 
 
 def test_prices_of_the_conflict_alone_and_of_the_whole_request_are_told_apart():
