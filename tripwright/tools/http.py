@@ -122,7 +122,12 @@ def fault_of_status(status: int) -> FaultKind | None:
     return "server_error" if status >= 500 or status in (408, 425) else None
 
 
-def asked_wait_s(headers: Mapping[str, str]) -> float | None:
-    """Seconds that a vendor asks for by `Retry-After`, less than a day."""
-    seconds = retry_after_s(headers.get("retry-after"))
-    return seconds if seconds is not None and seconds < 86_400 else None
+def asked_wait_s(headers: Mapping[str, str], limited: bool = True) -> float | None:
+    """Seconds that a vendor asks for, less than a day: `Retry-After`, else, of one who says that
+    its limit is reached, `ratelimit-reset` (seconds, or a date as Duffel sends): others send that
+    with every answer."""
+    for name in ("retry-after", "ratelimit-reset") if limited else ("retry-after",):
+        seconds = retry_after_s(headers.get(name))
+        if seconds is not None and seconds < 86_400:
+            return seconds
+    return None

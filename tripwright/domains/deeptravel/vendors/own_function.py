@@ -95,7 +95,7 @@ def _kind_of(error: BaseException) -> tuple[FaultKind, float | None]:
 
     if isinstance(error, httpx2.HTTPStatusError):
         status = error.response.status_code
-        wait_s = asked_wait_s(error.response.headers)
+        wait_s = asked_wait_s(error.response.headers, limited=status == 429)
         return fault_of_status(status) or "bad_response", wait_s
     if isinstance(error, TimeoutError | httpx2.TimeoutException):
         return "timeout", None
