@@ -42,7 +42,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from functools import partial
 from itertools import islice
 from multiprocessing.connection import Connection
@@ -57,10 +56,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from tripwright.domains import face_named, open_folder
+from tripwright.domains import face_named
 from tripwright.evals.report.charts import Lines, Series
 from tripwright.server.serving import serve_app
-from tripwright.server.tools_api import Answers, ToolsApp
+from tripwright.server.tools_api import ServedTools, ToolsApp, world_tools
 from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.toolbox import ToolBox
 from tripwright.world.store import World
@@ -144,22 +143,16 @@ class InProcess:
 # ---- the peer
 
 
-class Constant(Answers):
-    """For the tools' place in their app: one answer for every call."""
-
-    def __init__(self, folder: Path, size: int):
-        resources = ExitStack()
-        domain, place = resources.enter_context(open_folder(folder))
-        super().__init__(domain, place, FACES[0], resources)
-        self._constant = "calculator", ToolAnswer("x" * (size - 75))
-
-    def call(self, path: str, body: bytes, query: bytes) -> tuple[str, ToolAnswer]:
-        return self._constant
-
-
 def constant_app(world: Path, size: int) -> ToolsApp:
-    """What the workers of `constant` run."""
-    return ToolsApp(Constant(world, size))
+    """What the workers of `constant` run: for the tools' place in their app, one answer for every
+    call."""
+    answer = "calculator", ToolAnswer("x" * (size - 75))
+
+    class Constant(ServedTools):
+        def call(self, path: str, body: bytes, query: bytes) -> tuple[str, ToolAnswer]:
+            return answer
+
+    return ToolsApp(Constant(**vars(world_tools(world, FACES[0]))))
 
 
 def handler_app(world: Path, size: int) -> Any:

@@ -27,7 +27,7 @@ from typing import Any
 
 import httpx2
 
-from tripwright.domains.travelplanner.desk import DESK
+from tripwright.domains.travelplanner.desk import values
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.world.generator import build_world
 from tripwright.world.store import World
@@ -53,7 +53,7 @@ def main() -> None:
     with TemporaryDirectory() as folder:
         build_world(Path(folder, "world"), "nano", 990)
         world = World.open(Path(folder, "world"))
-        forms = [DESK.values(query) for query in make_queries(world, 200, 8)]
+        forms = [values(query) for query in make_queries(world, 200, 8)]
         with served(folder) as (url, server):
             seen = asyncio.run(travel(url, server, forms, settings))
     figures = summary(seen, settings)
