@@ -128,15 +128,19 @@ def write_tables(
         "INSERT INTO day VALUES (?,?,?)", ((i, date, flights_on_day[i]) for date, i in days.items())
     )
     db.executemany("INSERT INTO word VALUES (?,?)", ((i, text) for text, i in words.items()))
-    # known searches: all, or those in `covered` and perhaps every listed pair within some dates
-    known = [("flights", "complete" if tables.covered_searches is None else "covered")]
-    filled = zip(("filled_from", "filled_to"), tables.filled_dates or (), strict=False)
-    db.executemany("INSERT INTO setting VALUES (?,?)", [*known, *filled])
+    db.executemany("INSERT INTO setting VALUES (?,?)", _settings(tables))
     db.execute("CREATE INDEX flight_number ON flight (number)")
     db.commit()
     return {
         "rows": {name: db.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in COUNTED}
     }
+
+
+def _settings(tables: WorldTables) -> list[tuple[str, str]]:
+    """Which flight searches are known: all of them, or those in `covered`, and then perhaps every
+    listed pair within some dates, too."""
+    filled = list(zip(("filled_from", "filled_to"), tables.filled_dates or (), strict=False))
+    return [("flights", "complete" if tables.covered_searches is None else "covered"), *filled]
 
 
 def _insert_roads_and_places(
@@ -377,36 +381,52 @@ class World:
     def flights(self, origin: str, destination: str, date: str) -> list[Flight] | None:
         """Flights of one route and day in file order; [] where there is none; None where this world
         does not know."""
-        o, d = self._places.get(origin), self._places.get(destination)
-        day = self._days.get(date)
-        if o is not None and d is not None and day is not None:
-            search = search_key(o, d, day)
-            rows = self._db().execute(
-                "SELECT number, price, departure_time, arrival_time, duration, distance FROM flight"
-                " WHERE key >= ? AND key < ? ORDER BY key",
-                (search << ROW_BITS, (search + 1) << ROW_BITS),
-            )
+        search = self._search_key(origin, destination, date)
+        if search is not None:
             text, value = self._words
             new, record = tuple.__new__, Flight  # half the cost of calling the record's constructor
             flights = [
                 new(
                     record,
                     (
-                        *(number, value[price], text[departure], text[there], text[long]),
-                        *(date, origin, destination, value[miles]),
+                        number,
+                        value[price],
+                        text[departure],
+                        text[there],
+                        text[long],
+                        date,
+                        origin,
+                        destination,
+                        value[miles],
                     ),
                 )
-                for number, price, departure, there, long, miles in rows
+                for number, price, departure, there, long, miles in self._flight_rows(search)
             ]
             if flights or self.flights_complete:
                 return flights
             if self._rows("SELECT 1 FROM covered WHERE search = ?", search):
                 return []
+        return [] if self.flights_complete or self._filled(origin, destination, date) else None
+
+    def _search_key(self, origin: str, destination: str, date: str) -> int | None:
+        """None where the world has never heard of a place or the day."""
+        o, d, day = self._places.get(origin), self._places.get(destination), self._days.get(date)
+        return None if o is None or d is None or day is None else search_key(o, d, day)
+
+    def _flight_rows(self, search: int) -> sqlite3.Cursor:
+        return self._db().execute(
+            "SELECT number, price, departure_time, arrival_time, duration, distance FROM flight"
+            " WHERE key >= ? AND key < ? ORDER BY key",
+            (search << ROW_BITS, (search + 1) << ROW_BITS),
+        )
+
+    def _filled(self, origin: str, destination: str, date: str) -> bool:
         dates = self.filled_dates
-        filled = dates is not None and dates[0] <= date <= dates[1]
-        if self.flights_complete or filled and self.ground(origin, destination) is not None:
-            return []
-        return None
+        return (
+            dates is not None
+            and dates[0] <= date <= dates[1]
+            and self.ground(origin, destination) is not None
+        )
 
     def flights_numbered(self, number: str) -> list[Flight]:
         """Every flight with this number on any route and day, in file order."""
@@ -463,17 +483,21 @@ class World:
         o, d = self._places.get(origin), self._places.get(destination)
         if o is None or d is None:
             return None
-
-        def read() -> Ground | None:
+        key = ("ground", origin, destination)
+        memory = self._known_rows()
+        if key not in memory:
             rows = self._rows(
                 "SELECT duration, distance FROM ground WHERE origin = ? AND destination = ? ORDER"
                 " BY seq LIMIT 1",
                 *(o, d),
             )
-            texts = ["" if text in MISSING else text for row in rows for text in row]
-            return Ground(origin, destination, *texts) if rows else None
-
-        return self._remembered(("ground", origin, destination), read)
+            memory[key] = (
+                Ground(origin, destination, *("" if text in MISSING else text for text in rows[0]))
+                if rows
+                else None
+            )
+        connection: Ground | None = memory[key]
+        return connection
 
     def restaurants(self, city: str) -> list[Restaurant]:
         return self._of_city(
@@ -492,30 +516,33 @@ class World:
             ),
         )
 
-    def _of_city(self, table: str, city: str, record: Callable[[Texts], Row]) -> list[Row]:
+    def _of_city(self, table: str, city: str, record: Callable[[Texts], Any]) -> list[Any]:
         # and nothing is remembered: what is asked for may be any text that a model wrote
         if city not in self._places:
             return []
-
-        def read() -> list[Row]:
-            rows = self._rows(
-                f"SELECT * FROM {table} WHERE place = ? ORDER BY seq", self._places[city]
-            )
-            return [record(row[2:]) for row in rows]  # without place and seq
-
+        key = (table, city)
+        memory = self._known_rows()
+        if key not in memory:
+            sql = f"SELECT {CITY_COLUMNS[table]} FROM {table} WHERE place = ? ORDER BY seq"
+            memory[key] = [record(row) for row in self._rows(sql, self._places[city])]
         # a copy: what is remembered must outlive what callers do with theirs
-        return list(self._remembered((table, city), read))
+        return list(memory[key])
 
-    def _remembered(self, key: tuple[str, ...], read: Callable[[], Row]) -> Row:
+    def _known_rows(self) -> dict[tuple[str, ...], Any]:
         """Bounded: a long run over the full distance table must not grow for ever. Other threads
         may still be reading the old one."""
         if len(self._city_rows) > 20_000:
             self._city_rows = {}
-        memory = self._city_rows
-        if key not in memory:
-            memory[key] = read()
-        value: Row = memory[key]
-        return value
+        return self._city_rows
+
+
+CITY_COLUMNS = {
+    "restaurant": "name, cuisines, cost, rating",
+    "attraction": "name, latitude, longitude, address, phone, website",
+    "accommodation": (
+        "name, room_type, price, minimum_nights, rating, house_rules, maximum_occupancy"
+    ),
+}
 
 
 def connect(folder: Path) -> sqlite3.Connection:
