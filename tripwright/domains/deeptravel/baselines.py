@@ -1,5 +1,5 @@
-"""Habits in place of a mind, such as taking the cheapest row of every tool answer. They measure
-how much of a pass rate the requests give away.
+"""Habits, such as taking the cheapest row of every tool answer, as policies and as a test of
+requests: they measure how much of a pass rate the requests give away.
 
 As a policy a habit asks for what the trip needs, decides nothing, and answers in its dialect's
 format; no wish is looked at, so what it fails on is what a request asks to be decided. A request
@@ -33,7 +33,7 @@ def minutes_of(moment: str) -> int:
     return minutes_of_clock(moment[11:16])
 
 
-# the cheapest of those that keep to the times: half a mind
+# the cheapest of those that keep to the times, and look at nothing else
 IN_TIME = "cheapest in time"
 OF_WAYS: Mapping[str, Value] = {
     "first": lambda offer: 0.0,
