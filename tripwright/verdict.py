@@ -20,6 +20,7 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+ALSO_PASSES = "also_passes"  # in a verdict's details: further rules → whether they would pass it
 FORMAT = "format"  # the first group of every verdict: could the answer be read?
 SCHEMA = "schema"  # its one fact
 

@@ -76,10 +76,11 @@ class Solved(TypedDict):
 @dataclass(frozen=True)
 class Plans:
     """Of a domain whose answers are plans as data: how one is judged without an episode, and how
-    one is found exactly (request, source; the cheapest, so many, and why there is none)."""
+    one is found exactly (request, source; the cheapest, so many, why there is none, and by which
+    rules)."""
 
     judge: Callable[[Any, Any, Any, str], Verdict]  # (request, plan, source, rules)
-    solve: Callable[[Any, Any, bool, int | None, bool], Solved]
+    solve: Callable[[Any, Any, bool, int | None, bool, str], Solved]
 
 
 # kind of thing that an answer names or claims → (those that rest on nothing, all of them)

@@ -115,6 +115,8 @@ class Judge:
     # judge, which scores call `name`
     rules: tuple[str, ...] = ()
     name: str = "rules"
+    # rules → version, counted up where an answer may get another verdict; those left out have 1
+    versions: Mapping[str, int] = field(default_factory=dict)
     # group of a verdict → those of its facts known beforehand, in order
     facts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     # (record of an episode, world, rules)

@@ -24,7 +24,7 @@ from pathlib import Path
 from statistics import stdev
 from typing import TYPE_CHECKING, Any
 
-from tripwright.domains import domains
+from tripwright.domains import domain_of, domains
 from tripwright.domains.place import ClosedWorld
 from tripwright.errors import UserError
 from tripwright.evals.outcome import Outcome, facts_of
@@ -191,7 +191,9 @@ def _read(folder: Path, name: str, world: ClosedWorld | None, rules: str | None)
     recipe, card = _recipe(place, run.card), dict(run.card)
     if rules is not None:
         dialect = object_in(card, "dialect").get("name")
-        card |= {"rules": rules, "judge": judge_version(judge_code(str(dialect)))}
+        version = domain_of(str(dialect)).judge.versions.get(rules, 1)
+        card |= {"rules": rules, "rules_version": version}
+        card["judge"] = judge_version(judge_code(str(dialect)))
     return ComparedRun(
         name,
         folder,

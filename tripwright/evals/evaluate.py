@@ -260,6 +260,7 @@ def solve(
     *,
     k: int | None = None,
     why: bool = False,
+    rules: str | None = None,
 ) -> Solved:
     """A plan that meets every wish of a request within its budget, or why there is none.
 
@@ -267,8 +268,9 @@ def solve(
         print(solved["status"], solved["cost_usd"])
 
     Comfortable where the budget allows it, or with `cheapest` the proved cheapest. `k`: also the k
-    cheapest ones. `why`: also what conflicts, and single changes that help (seconds). Raises
-    UserError in a domain without plans as data.
+    cheapest ones. `why`: also what conflicts, and single changes that help (seconds). `rules`: by
+    default the strictest that the judge has; TravelPlanner's "livable" asks for more. Raises
+    UserError in a domain without plans as data, and for rules that nothing plans by.
     """
     spoken, ((_, asked),) = read_requests([request])
     domain = domain_of(spoken)
@@ -276,7 +278,8 @@ def solve(
         raise UserError(f"There is no exact planner for {domain.title}.")
     with open_place(world, domain) as place:
         domain.requests.check([(1, asked)], place, Path("requests"))
-        return domain.plans.solve(asked, place.source, cheapest, k, why)
+        kept = domain.judge.rules_named(rules)
+        return domain.plans.solve(asked, place.source, cheapest, k, why, kept)
 
 
 # ---- the policy

@@ -10,7 +10,7 @@ from typing import Any
 from tripwright.domains import domains
 from tripwright.errors import printable
 from tripwright.runs import id_in
-from tripwright.verdict import FORMAT
+from tripwright.verdict import ALSO_PASSES, FORMAT
 
 # said elsewhere, or asked by nobody; of requests whose fields have no labels
 UNSAID = ("query", "id", "level", "question", "oracle")
@@ -53,6 +53,8 @@ class Outcome:
     completion_tokens: float | None
     # what is no yes or no: name → (value, in how many checks); of results of another harness
     measures: Mapping[str, tuple[float, float]]
+    # by further rules, which have not judged it: whether they would pass it
+    also_passes: Mapping[str, bool]
 
     @classmethod
     def of(cls, record: Mapping[str, Any]) -> Outcome:
@@ -75,6 +77,7 @@ class Outcome:
             turns=sum(segment["role"] == "assistant" for segment in transcript["segments"]),
             completion_tokens=_completion_tokens(transcript),
             measures=record.get("measures") or {},
+            also_passes=((verdict or {}).get("details") or {}).get(ALSO_PASSES, {}),
         )
 
     @property

@@ -29,7 +29,7 @@ from typing import Any
 
 import tripwright
 from tripwright.agent.dialect import Dialect
-from tripwright.domains import domains, own_domains
+from tripwright.domains import domain_of, domains, own_domains
 from tripwright.errors import UserError
 from tripwright.files import write_atomically
 from tripwright.runs import CARD, TRANSCRIPTS, VERSION, VERSION_ENTRY, Run, object_in
@@ -38,6 +38,7 @@ IDENTITY = (
     "policy",
     "decoding",
     "rules",
+    "rules_version",
     "dialect",
     "queries",
     "world",
@@ -51,7 +52,16 @@ READ_ONLY_FACTS = frozenset({"path", "name", "base_url", "model"})
 HASHES = ("sha256", "content_hash", "fingerprint")
 SHOWN_CHARACTERS = 60
 HOUSE = Path(tripwright.__file__).parent
-ALIKE = ("rules", "world", "queries", "dialect", "decoding", "emptied_tools", "faults")
+ALIKE = (
+    "rules",
+    "rules_version",
+    "world",
+    "queries",
+    "dialect",
+    "decoding",
+    "emptied_tools",
+    "faults",
+)
 # what a card that says nothing about cannot be compared by
 KNOWN = ("rules", "world", "queries", "dialect")
 TOLD = {"judge": "the judge's code", "tripwright": "tripwright", "samples": "samples per query"}
@@ -78,6 +88,7 @@ def run_card(
         "policy": dict(policy),
         "decoding": dict(decoding),
         "rules": rules,
+        "rules_version": domain_of(dialect).judge.versions.get(rules, 1),
         "dialect": dialect_entry(dialect),
         "queries": dict(queries),
         "world": dict(place),
@@ -232,9 +243,10 @@ def differences_in(
 ) -> list[str]:
     """One phrase for each entry that differs, or for each part of it."""
     phrases = []
+    same_rules = earlier.get("rules") == present.get("rules")
     for entry in entries:
         before, after = what_matters(earlier.get(entry)), what_matters(present.get(entry))
-        if before == after:
+        if before == after or (entry == "rules_version" and not same_rules):
             continue
         if isinstance(before, dict) and isinstance(after, dict):
             differing = [key for key in {**before, **after} if before.get(key) != after.get(key)]
@@ -285,6 +297,8 @@ def _comparable(entry: str, *cards: Mapping[str, Any]) -> Sequence[Any]:
         return [bool(each) for each in both]
     if entry == "faults":
         return both
+    if entry == "rules_version":  # a card that says none is of the first
+        return [each or 1 for each in both]
     if entry == "decoding":
         kinds = [object_in(card, "policy").get("kind") for card in cards]
         if not {*kinds} <= {*SAMPLED} or not all(isinstance(each, dict) for each in both):

@@ -95,14 +95,17 @@ def mean_of(
 
 
 def metrics(queries: ByQuery, groups: Iterable[str]) -> Section:
-    """What passed, was delivered and could be read; and of each of these groups of facts, the share
-    that passed and how often all did."""
+    """What passed, also by further rules, was delivered and could be read; and of each of these
+    groups of facts, the share that passed and how often all did."""
 
     def checks(group: str, of: Callable[[Checks], tuple[int, int]]) -> PerQuery:
         return share(queries, lambda outcome: of(outcome.group(group)))
 
+    outcomes = (outcome for samples in queries.values() for outcome in samples)
+    further = dict.fromkeys(rules for outcome in outcomes for rules in outcome.also_passes)
     section = {
         "final": _final(queries),
+        **{rules: rate_of(queries, partial(_also_passes, rules)) for rules in further},
         "delivery": rate_of(queries, lambda o: o.delivered),
         "schema": rate_of(queries, lambda o: o.schema_valid),
     }
@@ -110,6 +113,10 @@ def metrics(queries: ByQuery, groups: Iterable[str]) -> Section:
         section[f"{group}_micro"] = checks(group, lambda checks: checks.share)
         section[f"{group}_macro"] = checks(group, lambda checks: (int(checks.all_passed), 1))
     return section
+
+
+def _also_passes(rules: str, outcome: Outcome) -> bool:
+    return outcome.also_passes.get(rules, False)
 
 
 def means(queries: ByQuery) -> Section:

@@ -40,7 +40,7 @@ from tripwright.domains.travelplanner.planning import judge_plan, solve_query
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.query import Query, iter_queries, why_elsewhere
 from tripwright.domains.travelplanner.rewards import REWARDS
-from tripwright.domains.travelplanner.rules.evaluate import RULES, judge
+from tripwright.domains.travelplanner.rules.evaluate import RULES, VERSIONS, judge
 from tripwright.domains.travelplanner.rules.facts import (
     COMMONSENSE_NAMES,
     FACT_TITLES,
@@ -142,6 +142,7 @@ DOMAIN = Domain(
     rewards=REWARDS,
     judge=Judge(
         rules=RULES,
+        versions=VERSIONS,
         facts={"commonsense": COMMONSENSE_NAMES, "hard": HARD_NAMES},
         again=_judge_again,
         model=JudgingModel(FormatterSettings, _formatting),

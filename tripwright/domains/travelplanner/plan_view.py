@@ -15,6 +15,7 @@ from typing import Any
 from tripwright.domains.desk import Check, Item, PlanPart, TripView
 from tripwright.domains.travelplanner.plan.plan import OFFICIAL_FIELDS
 from tripwright.domains.travelplanner.query import Query, request_line
+from tripwright.domains.travelplanner.rules.clock import clock_text
 from tripwright.domains.travelplanner.rules.facts import fact_words
 from tripwright.errors import counted, printable
 from tripwright.verdict import Evidence, Fact, Verdict
@@ -52,10 +53,12 @@ def plan_view(
     plan: Sequence[Any] | None,
     verdict: Verdict | None,
     notes: Sequence[str] = (),
+    hours: Mapping[tuple[int, str, int], float] | None = None,
 ) -> TripView:
     """`plan` in the official format or whatever came instead; without a verdict, the plan alone.
     Padding (`{}` and null) is no day. Of a judged plan the days are shown that it lacks, too:
-    something is wrong with them. `notes` say what keeps the view from being whole, and why."""
+    something is wrong with them. `notes` say what keeps the view from being whole, and why. `hours`
+    is a timetable of `rules.livable`."""
     days = {number: day for number, day in enumerate(plan or (), start=1) if day}
     if query and plan and verdict:
         for number in range(1, min(query.days, MOST_MISSING) + 1):
@@ -69,7 +72,8 @@ def plan_view(
     return TripView(
         request_line(query) if query else "A plan without its request",
         tuple(
-            _day(number, days[number], query, verdict, remarks[number]) for number in sorted(days)
+            _day(number, days[number], query, verdict, remarks[number], hours or {})
+            for number in sorted(days)
         ),
         tuple(
             Check(group.name, fact.name, fact_words(fact), fact.state.value, _details(fact))
@@ -89,22 +93,29 @@ def _day(
     query: Query | None,
     verdict: Verdict | None,
     remarks: dict[str, list[Remark]],
+    hours: Mapping[tuple[int, str, int], float],
 ) -> PlanPart:
     city, fields = "nothing planned" if day is None else printable(day), dict[str, Any]()
     if isinstance(day, dict):
         city, fields = printable(day.get("current_city", day.get("city", "?"))), day
     day_costs = [cost for cost in costs_of(verdict) if cost["day"] == number]
+    date = query.date[number - 1] if query and number <= len(query.date) else None
     items: list[Item] = []
     for field in [*FIELDS, *(field for field in remarks if field not in OFFICIAL_FIELDS)]:
         pieces = _pieces(field, fields.get(field)) if field in FIELDS else []
         if pieces or field in remarks:
             costs = [cost for cost in day_costs if _field_of(cost) == field]
-            items += _items(field, pieces or ["-"], remarks.get(field, []), costs)
+            found = _items(field, pieces or ["-"], remarks.get(field, []), costs)
+            begins = (hours.get((number, field, i)) for i in range(len(found)))
+            items += [
+                item if at is None else replace(item, starts=f"{date}T{clock_text(at)}")
+                for item, at in zip(found, begins, strict=True)
+            ]
     beyond = query is not None and number > query.days
     return PlanPart(
         str(number),
         f"Day {number}",
-        printable(query.date[number - 1]) if query and number <= len(query.date) else None,
+        None if date is None else printable(date),
         f"{city}  (after the last day of the trip)" if beyond else city,
         tuple(items),
         sum(cost["total_usd"] for cost in day_costs) if day_costs else None,

@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from operator import eq
-from typing import Any
+from typing import Any, Literal, get_args
 
 from tripwright.domains.desk import Replan
 from tripwright.domains.domain import Solved
@@ -23,11 +23,12 @@ from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.domains.travelplanner.scoring.lines import official_plan
 from tripwright.domains.wording import listed
 from tripwright.episode import Session
-from tripwright.errors import counted
+from tripwright.errors import UserError, counted
 from tripwright.policies.base import ScriptedPolicy
 from tripwright.verdict import Verdict
 from tripwright.world.store import World
 
+PlannedRules = Literal["strict", "livable"]
 Days = list[dict[str, Any]]  # in Planner-R1's schema
 TRIED = 24  # cheapest plans that the old one is fitted into
 
@@ -38,12 +39,18 @@ def solve_query(
     cheapest: bool = False,
     k: int | None = None,
     why: bool = False,
+    rules: str = "strict",
 ) -> Solved:
     """One object of `solve --json`, less its line number. `k`: adds `plans`, the k cheapest within
     the budget or as many as exist. `why`: adds what conflicts where there is no plan, and the
-    single changes after which there is one."""
-    started = time.monotonic()
-    solution = solve(query, world) if cheapest or k else expert_solution(query, world)
+    single changes after which there is one. By the livable rules it is always
+    the cheapest plan. Raises UserError for other rules than `PlannedRules`."""
+    if rules not in get_args(PlannedRules):
+        known = " and ".join(get_args(PlannedRules))
+        raise UserError(f"Plans are made by the rules {known}, and not by '{rules}'.")
+    started, livable = time.monotonic(), rules == "livable"
+    exactly = cheapest or k or livable
+    solution = solve(query, world, livable=livable) if exactly else expert_solution(query, world)
     plan, cost_usd, reason = None, None, solution.why
     if solution.cost_usd is not None and solution.cost_usd > query.budget:
         cheapest_plan = f"the cheapest plan costs ${solution.cost_usd:,.2f}"
@@ -60,7 +67,7 @@ def solve_query(
     if k:
         solved["plans"] = [
             {"cost_usd": each.cost_usd, "plan": _official(query, each, world)}
-            for each in k_best(query, world, k)
+            for each in k_best(query, world, k, livable)
             if each.cost_usd is not None and each.cost_usd <= query.budget
         ]
     solved["seconds"] = round(time.monotonic() - started, 4)

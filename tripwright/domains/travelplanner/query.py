@@ -8,6 +8,7 @@ import datetime
 import json
 import math
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Self
 
@@ -39,6 +40,17 @@ def _literal(value: Any) -> Any:
         ) from None
 
 
+def _plain_number(value: Any) -> Any:
+    """true is no number of people, and '1_0' no amount, whatever Python makes of them; CSV files
+    have numbers as text."""
+    if isinstance(value, bool) or (isinstance(value, str) and "_" in value):
+        raise ValueError(f"expected a number (found {json.dumps(value)[:40]})")
+    return value
+
+
+PlainNumber = BeforeValidator(_plain_number)
+
+
 class LocalConstraint(BaseModel):
     """The four kinds of preference a traveller may state; None means none was stated. A wish of
     another kind is refused: no rule could see that it is kept."""
@@ -66,14 +78,14 @@ class Query(BaseModel):
 
     org: str
     dest: str
-    days: int = Field(ge=1)
-    visiting_city_number: int = Field(ge=1)
+    days: Annotated[int, Field(ge=1), PlainNumber]
+    visiting_city_number: Annotated[int, Field(ge=1), PlainNumber]
     date: Annotated[list[str], Field(fail_fast=True), BeforeValidator(_literal)]
-    people_number: int = Field(ge=1, le=100_000)
+    people_number: Annotated[int, Field(ge=1, le=100_000), PlainNumber]
     local_constraint: Annotated[LocalConstraint, BeforeValidator(_literal)] = Field(
         default_factory=lambda: LocalConstraint.model_validate({})
     )
-    budget: int | float
+    budget: Annotated[int | float, PlainNumber]
     query: str
     level: str | None = None
 
@@ -131,18 +143,24 @@ def why_no_trip(query: Query) -> str | None:
     return None
 
 
-def _why_no_days(query: Query) -> str | None:
+def why_no_days(query: Query) -> str | None:
+    """Why the request's dates are not those of a trip of so many days."""
+    if _follow(tuple(query.date), query.days):
+        return None
+    return (
+        f"field 'date': expected {counted(query.days, 'day')}, one after the other, as"
+        f" 2022-03-16 (found {', '.join(query.date)[:80] or 'none'})"
+    )
+
+
+@lru_cache(4096)
+def _follow(dates: tuple[str, ...], days: int) -> bool:
     try:
-        start = datetime.date.fromisoformat(query.date[0])
-        days = [str(start + datetime.timedelta(days=day)) for day in range(len(query.date))]
+        start = datetime.date.fromisoformat(dates[0])
+        expected = [str(start + datetime.timedelta(days=day)) for day in range(len(dates))]
     except (IndexError, ValueError, OverflowError):
-        days = []
-    if query.date != days or len(days) != query.days:
-        return (
-            f"field 'date': expected {counted(query.days, 'day')}, one after the other, as"
-            f" 2022-03-16 (found {', '.join(query.date)[:80] or 'none'})"
-        )
-    return None
+        return False
+    return len(dates) == days and list(dates) == expected
 
 
 def why_outside(query: Query, world: World) -> str | None:
@@ -175,7 +193,7 @@ def query_to_plan(record: Any) -> Query:
         query = Query.model_validate(record)
     except ValidationError as error:
         raise ValueError(first_problem(error)) from None
-    if (problem := why_no_trip(query) or _why_no_days(query)) is not None:
+    if (problem := why_no_trip(query) or why_no_days(query)) is not None:
         raise ValueError(problem)
     try:
         json.dumps(record, ensure_ascii=False).encode()

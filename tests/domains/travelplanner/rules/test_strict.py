@@ -110,7 +110,7 @@ def test_the_budget_is_inclusive(query, plan, world):
 def test_hard_is_not_evaluated_behind_a_shut_gate(query, plan, world):
     for change in ({"dinner": "Nowhere, Aston"}, {"dinner": "-"}):
         verdict = judge(query, changed(plan, 2, **change), world, "strict")
-        assert (verdict.group("hard").facts, verdict.details) == (None, {"total_cost": None})
+        assert (verdict.group("hard").facts, verdict.details["total_cost"]) == (None, None)
     assert (
         judge(query, changed(plan, 2, dinner="Grill A, Aston"), world, "strict").group("hard").facts
         is not None

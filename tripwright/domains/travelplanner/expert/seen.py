@@ -208,10 +208,15 @@ class SeenWorld(World):
 
     def attractions(self, city: str) -> list[Attraction]:
         found = self.seen.of(Search.of(SIGHTS, city=city))
-        names = [row["name"] for row in found.rows]
+        rows = []
+        for row in found.rows:  # where a sight is, as far as that is shown
+            spot = (str(row.get(each, "")) for each in ("latitude", "longitude", "address"))
+            latitude, longitude, address = spot
+            rows.append(Attraction(row["name"], latitude, longitude, address, "", "", city))
         if self.hopes and found.is_open:
-            names += self._hoped_names(self.query.days)
-        return [Attraction(name, "", "", "", "", "", city) for name in names]
+            names = self._hoped_names(self.query.days)
+            rows += [Attraction(name, "", "", "", "", "", city) for name in names]
+        return rows
 
     def _hoped_names(self, count: int) -> list[str]:
         """None of which is a part of another."""

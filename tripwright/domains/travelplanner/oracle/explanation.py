@@ -24,6 +24,7 @@ from collections.abc import Collection, Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from tripwright.domains.travelplanner.oracle.hours import TimedProblem
 from tripwright.domains.travelplanner.oracle.options import (
     Leg,
     Problem,
@@ -267,7 +268,7 @@ def asked_for(query: Query, requirements: Collection[Requirement]) -> str:
     return ", ".join(filter(None, phrases))
 
 
-class FreeRides(Problem):
+class FreeRides(TimedProblem):
     """The same trip with a free way from anywhere to anywhere."""
 
     def leg(self, origin: str, destination: str, day: int, driving: bool) -> Leg:
@@ -316,7 +317,7 @@ def _can_host(query: Query, world: World, counts: range) -> bool:
     """Whether one of these numbers of cities can have the nights of the trip among them, and serve
     what is wanted, transport aside."""
     trips = (query.model_copy(update={"visiting_city_number": count}) for count in counts)
-    return any(next(k_cheapest(FreeRides(trip, world), 1), None) for trip in trips)
+    return any(k_cheapest(FreeRides(trip, world), 1) for trip in trips)
 
 
 def _host_lack(query: Query, world: World, city: str, lengths: Sequence[int]) -> str:

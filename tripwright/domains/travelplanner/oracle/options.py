@@ -149,11 +149,16 @@ def road_legs(query: Query, world: World, origin: str, destination: str) -> list
 
 def flight_leg(query: Query, world: World, origin: str, destination: str, date: str) -> Leg | None:
     """The cheapest known flight of that day, if the query allows flying."""
+    return next(flight_legs(query, world, origin, destination, date), None)
+
+
+def flight_legs(
+    query: Query, world: World, origin: str, destination: str, date: str
+) -> Iterator[Leg]:
+    """All of them, cheapest first."""
     if query.local_constraint.transportation == "no flight":
-        return None
-    flights = world.flights(origin, destination, date)
-    if not flights:
-        return None
+        return
+    flights = world.flights(origin, destination, date) or ()
     for flight in sorted(flights, key=lambda flight: flight.price_usd):
         if not _is_plain(flight.number) or "," in flight.number:
             continue
@@ -161,8 +166,7 @@ def flight_leg(query: Query, world: World, origin: str, destination: str, date: 
         if world.flights_numbered(flight.number)[0].price_usd == flight.price_usd:
             miles, price = f"{flight.distance_miles:g} miles", flight.price_usd
             way = ("flight", origin, destination, flight.duration, miles)
-            return Leg(*way, price, price * query.party_size, flight)
-    return None
+            yield Leg(*way, price, price * query.party_size, flight)
 
 
 def stays(query: Query, world: World, city: str) -> list[Stay]:
@@ -213,12 +217,22 @@ def restaurants(world: World, city: str) -> list[Restaurant]:
 
 
 def attractions(world: World, city: str) -> list[Attraction]:
-    """One row for each place whose name survives the plan's text, in file order."""
-    row_of_place: dict[str, Attraction] = {}
+    """One row for each sight whose name survives the plan's text, in file order. Names at one house
+    number, or at one spot, are one sight."""
+    sights: list[Attraction] = []
+    seen: set[str | tuple[str, str]] = set()
     for row in world.attractions(city):
-        if _is_plain(row.name) and ";" not in row.name:
-            row_of_place.setdefault(_letters(row.name), row)
-    return list(row_of_place.values())
+        if not _is_plain(row.name) or ";" in row.name:
+            continue
+        signs: list[str | tuple[str, str]] = [_letters(row.name)]
+        if any(c.isdigit() for c in row.address.split(",")[0]):
+            signs.append(row.address)
+        if all(re.search(r"\.\d{3}", degrees) for degrees in (row.latitude, row.longitude)):
+            signs.append((row.latitude, row.longitude))
+        if seen.isdisjoint(signs):
+            sights.append(row)
+        seen.update(signs)
+    return sights
 
 
 def _letters(name: str) -> str:
@@ -376,6 +390,11 @@ class Problem:
         self._offer, self._road = cache(self._made_offer), cache(self._made_road)
         self._flight_or_taxi = cache(self._cheaper)
 
+    @property
+    def most_meals(self) -> int:
+        """That one city may be asked for."""
+        return max(len(MEALS) * (self.lengths[-1] - 1), len(self.wanted))
+
     @cached_property
     def cities(self) -> list[str]:
         """The pool without the cities that fit for no number of nights."""
@@ -420,8 +439,7 @@ class Problem:
 
     def _meals(self, city: str) -> tuple[list[Restaurant], list[Meals]]:
         rows = restaurants(self.world, city)
-        most = max(len(MEALS) * (self.lengths[-1] - 1), len(self.wanted))
-        return rows, cheapest_meals(rows, self.wanted, most)
+        return rows, cheapest_meals(rows, self.wanted, self.most_meals)
 
     def _sights(self, city: str) -> tuple[str, ...]:
         return tuple(row.name for row in attractions(self.world, city))
@@ -443,6 +461,11 @@ class Problem:
 
     def _made_road(self, origin: str, destination: str) -> dict[str, Leg]:
         return {leg.mode: leg for leg in road_legs(self.query, self.world, origin, destination)}
+
+    def least_leg_cents(self, origin: str, destination: str, day: int, driving: bool) -> int | None:
+        """What the leg costs at the least; None where there is none."""
+        leg = self.leg(origin, destination, day, driving)
+        return None if leg is None else cents(leg.party_cost_usd)
 
 
 def _undominated(sets: Meals, party_size: int) -> tuple[tuple[int, int, tuple[int, ...]], ...]:

@@ -26,12 +26,19 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 from typing import Any, NamedTuple
 
+from tripwright.domains.travelplanner.oracle.hours import (
+    SIDES,
+    TimedProblem,
+    TravelDay,
+    has_time,
+    timed_trip,
+)
 from tripwright.domains.travelplanner.oracle.options import (
     MEALS,
     Leg,
@@ -77,8 +84,8 @@ class Bounds:
         return self._leg_cents(cities[origin], cities[destination], day)
 
     def _leg_cents(self, origin: str, destination: str, day: int) -> int:
-        leg = self.problem.leg(origin, destination, day, self.driving)
-        return NEVER if leg is None else cents(leg.party_cost_usd)
+        least = self.problem.least_leg_cents(origin, destination, day, self.driving)
+        return NEVER if least is None else least
 
     def lengths(self, visited: int, day: int) -> Iterator[int]:
         """How many nights the next city may have, so that the cities after it can use up the
@@ -317,6 +324,8 @@ class Solution:
     cost_usd: float | None = None
     cities: tuple[CityChoice, ...] = ()
     legs: tuple[Leg, ...] = ()
+    # what is done on the day of each leg, by field; (): the meals that full days leave over
+    travel: tuple[dict[str, Any], ...] = ()
     why: str | None = None
     comfortable: bool = False  # sought among the comfortable plans only
 
@@ -324,35 +333,26 @@ class Solution:
 def plan_days(query: Query, solution: Solution) -> list[dict[str, Any]]:
     """The plan in Planner-R1's schema, as plain JSON."""
     days: list[dict[str, Any]] = []
-    here, left_over = query.org, list[str]()
-    for choice, leg in zip(solution.cities, solution.legs, strict=False):
-        full_days, stay = choice.nights - 1, choice.stay.accommodation.name
-        meals = [row.name for row in choice.meals]
+    here = query.org
+    travel: Sequence[Mapping[str, Any]] = solution.travel or [
+        # from breakfast on, and from dinner back
+        dict([*zip(MEALS, before, strict=False), *zip(reversed(MEALS), after, strict=False)])
+        for before, after in _extra_meals(solution.cities)
+    ]
+    for choice, leg, held in zip(solution.cities, solution.legs, travel, strict=False):
+        stay = choice.stay.accommodation.name
         arrival = _day(len(days) + 1, {"from": here, "to": choice.city}, leg_record(leg), stay)
-        left_over = _eat(arrival, left_over, meals[3 * full_days :])
-        days.append(arrival)
-        for i in range(full_days):
+        days.append({**arrival, **held})
+        for i in range(choice.nights - 1):
             day = _day(len(days) + 1, choice.city, "-", stay)
             day["attraction"] = [choice.attractions[i]]
-            day.update(zip(MEALS, meals[3 * i : 3 * i + 3], strict=True))
+            names = (row.name for row in choice.meals[3 * i : 3 * i + 3])
+            day.update(zip(MEALS, names, strict=True))
             days.append(day)
         here = choice.city
     home = {"from": here, "to": query.org}
-    days.append(_day(len(days) + 1, home, leg_record(solution.legs[-1]), "-"))
-    _eat(days[-1], left_over, [])
-    return days
-
-
-def _eat(day: dict[str, Any], before: list[str], after: list[str]) -> list[str]:
-    """Meals of a day of travel: those of the city that is left from breakfast on, those of the next
-    one from dinner back.
-
-    Returns those of the next city that found no place: they wait until it is left in turn.
-    """
-    day.update(zip(MEALS, before, strict=False))
-    free = len(MEALS) - len(before)
-    day.update(zip(reversed(MEALS), after[:free], strict=False))
-    return after[free:]
+    last = _day(len(days) + 1, home, leg_record(solution.legs[-1]), "-")
+    return [*days, {**last, **travel[-1]}]
 
 
 def _day(number: int, city: Any, transportation: Any, accommodation: str) -> dict[str, Any]:
@@ -380,29 +380,29 @@ def leg_record(leg: Leg) -> dict[str, Any]:
 # ---- the planner
 
 
-def solve(query: Query, world: World, comfortable: bool = False) -> Solution:
+def solve(query: Query, world: World, comfortable: bool = False, livable: bool = False) -> Solution:
     """The cheapest plan within the rules, whatever the budget (compare `cost_usd` with it), or
     INFEASIBLE with the first reason found.
 
     `comfortable`: the cheapest among the plans a traveller would call normal: one room holds the
     whole party, and no taxi from city to city where one can fly. It may cost more, or not exist.
+    `livable`: the cheapest that the livable rules accept.
     """
     if why := why_unplannable(query, world):
         return Solution(SolveStatus.INFEASIBLE, why=why, comfortable=comfortable)
-    problem = Problem(query, world, comfortable)
-    if (best := next(k_cheapest(problem, 1), None)) is None:
+    problem = TimedProblem(query, world, comfortable, livable)
+    if not (best := k_cheapest(problem, 1)):
         why = _why_infeasible(problem)
         return Solution(SolveStatus.INFEASIBLE, why=why, comfortable=comfortable)
-    return _solution(problem, best, SolveStatus.OPTIMAL)
+    return replace(best[0], status=SolveStatus.OPTIMAL)
 
 
 def within_budget(query: Query, world: World, driving: bool) -> Iterator[Solution]:
     """Every trip that keeps the rules and the budget, driving all the way or never, cheapest first:
     one for each order of cities and nights in them, in the cheapest stays."""
-    problem = Problem(query, world)
+    problem = TimedProblem(query, world)
     if why_unplannable(query, world) is None and _may(problem, driving):
-        for trip in cheapest_trips(Bounds(problem, driving, _limit_cents(query))):
-            yield _solution(problem, trip, SolveStatus.FEASIBLE)
+        yield from _solutions(problem, driving, _limit_cents(query))
 
 
 def has_plan(query: Query, world: World) -> bool:
@@ -411,7 +411,7 @@ def has_plan(query: Query, world: World) -> bool:
     return any(next(within_budget(query, world, driving), None) for driving in (True, False))
 
 
-def k_best(query: Query, world: World, k: int) -> list[Solution]:
+def k_best(query: Query, world: World, k: int, livable: bool = False) -> list[Solution]:
     """The `k` cheapest different plans, cheapest first; fewer where there are no more. The first is
     that of `solve`.
 
@@ -422,31 +422,46 @@ def k_best(query: Query, world: World, k: int) -> list[Solution]:
     """
     if k < 1 or why_unplannable(query, world):
         return []
-    problem = Problem(query, world)
-    return [
-        _solution(problem, trip, SolveStatus.OPTIMAL if i == 0 else SolveStatus.FEASIBLE)
-        for i, trip in enumerate(k_cheapest(problem, k))
-    ]
+    solutions = k_cheapest(TimedProblem(query, world, livable=livable), k)
+    return [replace(solutions[0], status=SolveStatus.OPTIMAL), *solutions[1:]] if solutions else []
 
 
-def k_cheapest(problem: Problem, k: int) -> Iterator[PricedTrip]:
+def k_cheapest(problem: TimedProblem, k: int) -> list[Solution]:
     """The `k` cheapest, over both families; at the same cost driving comes first.
 
     Driving needs no flights looked up, and what it costs at the most then bounds the search among
     flights.
     """
-    limit_cents, trips = NEVER - 1, list[PricedTrip]()
+    limit_cents, solutions = NEVER - 1, list[Solution]()
     for driving in (True, False):
         if _may(problem, driving):
-            bounds = Bounds(problem, driving, limit_cents)
-            for trip in itertools.islice(cheapest_trips(bounds, other_stays=k > 1), k):
-                if trip.cost_cents > limit_cents:
-                    break
-                trips.append(trip)
-        if len(trips) >= k:
-            limit_cents = trips[k - 1].cost_cents
-    trips.sort(key=lambda trip: (trip.cost_cents, not trip.driving))
-    yield from trips[:k]
+            found = _solutions(problem, driving, limit_cents, other_stays=k > 1)
+            solutions.extend(itertools.islice(found, k))
+        if len(solutions) >= k:
+            limit_cents = cents(solutions[k - 1].cost_usd or 0)
+    return sorted(solutions, key=lambda solution: solution.cost_usd or 0)[:k]
+
+
+def _solutions(
+    problem: TimedProblem, driving: bool, limit_cents: int, other_stays: bool = False
+) -> Iterator[Solution]:
+    """Every trip within the limit for which there is time, cheapest first. Its bound is nearly
+    always what it costs; one that costs more waits until no bound is below that."""
+    waiting: list[tuple[int, int, Solution]] = []
+    trips = cheapest_trips(Bounds(problem, driving, limit_cents), other_stays)
+    for number, trip in enumerate(trips):
+        if trip.cost_cents > limit_cents:
+            break
+        while waiting and waiting[0][0] < trip.cost_cents:
+            yield heapq.heappop(waiting)[-1]
+        solution = None if problem.livable else _solution(problem, trip)
+        solution = solution or _timed_solution(problem, trip)
+        if solution is not None and (cost := cents(solution.cost_usd or 0)) <= limit_cents:
+            heapq.heappush(waiting, (cost, number, solution))
+        while waiting and waiting[0][0] <= trip.cost_cents:
+            yield heapq.heappop(waiting)[-1]
+    while waiting:
+        yield heapq.heappop(waiting)[-1]
 
 
 def _limit_cents(query: Query) -> int:
@@ -460,23 +475,98 @@ def _may(problem: Problem, driving: bool) -> bool:
     )
 
 
-def _solution(problem: Problem, trip: PricedTrip, status: SolveStatus) -> Solution:
+def _solution(problem: TimedProblem, trip: PricedTrip) -> Solution | None:
+    """The trip at its bound: each leg at its least price, meals on days of travel where a wanted
+    cuisine needs them; None where that leaves too little time."""
     cities = [problem.cities[visit.city] for visit in trip.visits]
     stops = [problem.query.org, *cities, problem.query.org]
-    days = [0, *itertools.accumulate(visit.nights for visit in trip.visits)]
+    nights = [0, *(visit.nights for visit in trip.visits)]
     legs = [
         problem.leg(here, there, day, trip.driving)
-        for here, there, day in zip(stops[:-1], stops[1:], days, strict=True)
+        for here, there, day in zip(
+            stops[:-1], stops[1:], itertools.accumulate(nights), strict=True
+        )
     ]
+    taken = tuple(leg for leg in legs if leg is not None)
     choices, menus = [], meals_of(problem, trip.visits)
     for city, visit, indices, following in zip(cities, trip.visits, menus, stops[2:], strict=True):
-        offer, nights = problem.offer(city, visit.nights), visit.nights
-        assert offer is not None
-        meals = _meals_in_order(problem, city, nights, indices, following)
-        sights = problem.sights(city)[: nights - 1]
-        choices.append(CityChoice(city, nights, offer.stays[visit.stay], meals, sights))
-    taken, cost_usd = tuple(leg for leg in legs if leg is not None), trip.cost_cents / 100
-    return Solution(status, cost_usd, tuple(choices), taken, comfortable=problem.comfortable)
+        meals = _meals_in_order(problem, city, visit.nights, indices, following)
+        choices.append(_choice(problem, visit, meals))
+    held = _extra_meals(choices)
+    days = [TravelDay.with_meals(len(before), len(after)) for before, after in held]
+    if not has_time(taken, days, nights):
+        return None
+    cost_usd, is_comfortable = trip.cost_cents / 100, problem.comfortable
+    return Solution(
+        SolveStatus.FEASIBLE, cost_usd, tuple(choices), taken, comfortable=is_comfortable
+    )
+
+
+def _extra_meals(choices: Sequence[CityChoice]) -> list[tuple[list[str], list[str]]]:
+    """Meals beyond those of full days, by name, before and behind each leg: those of the city that
+    is left first. What finds no place on the day of arrival waits until its city is left in turn.
+    """
+    days, before = list[tuple[list[str], list[str]]](), list[str]()
+    for extra in [*([row.name for row in c.meals[3 * c.nights - 3 :]] for c in choices), []]:
+        after = extra[: len(MEALS) - len(before)]
+        days.append((before, after))
+        before = extra[len(after) :]
+    return days
+
+
+def _timed_solution(problem: TimedProblem, trip: PricedTrip) -> Solution | None:
+    """The trip at what it truly costs; None where there is no time for it."""
+    choices = [_choice(problem, visit, ()) for visit in trip.visits]
+    visits = [(choice.city, choice.nights, choice.stay) for choice in choices]
+    if (timed := timed_trip(problem, trip.driving, visits)) is None:
+        return None
+    home, world = problem.query.org, problem.world
+    stops = [home, *(choice.city for choice in choices), home]
+    sights = {
+        choice.city: list(problem.sights(choice.city)[choice.nights - 1 :]) for choice in choices
+    }
+    sights[home] = list(problem.sights(home))
+    names: dict[str, list[Restaurant]] = {
+        choice.city: [problem.meals(choice.city)[0][i] for i in menu]
+        for choice, menu in zip(choices, timed.meals, strict=True)
+    }
+    held: list[dict[str, Any]] = []
+    for day, *ends in zip(timed.days, stops[:-1], stops[1:], strict=True):
+        here, there = ends
+        namesakes = {row.name.strip() for row in world.restaurants(there)}
+        namesakes |= {row.name.strip() for row in world.attractions(there)}
+
+        def said(name: str, side: str, here: str = here, namesakes: set[str] = namesakes) -> str:
+            """On a day of travel a bare name means a place where the day ends."""
+            return f"{name}, {here}" if side == "before" and name.strip() in namesakes else name
+
+        entry: dict[str, Any] = {}
+        for side, city in zip(SIDES, ends, strict=True):
+            if day.sight == side:
+                entry["attraction"] = [said(sights[city].pop(0), side)]
+            for meal, where in zip(MEALS, day.where, strict=True):
+                if where == side:
+                    entry[meal] = said(names[city].pop().name, side)
+        held.append(entry)
+    choices = [replace(choice, meals=tuple(names[choice.city])) for choice in choices]
+    cost_usd, is_comfortable = timed.cost_cents / 100, problem.comfortable
+    return Solution(
+        SolveStatus.FEASIBLE,
+        cost_usd,
+        tuple(choices),
+        timed.legs,
+        tuple(held),
+        None,
+        is_comfortable,
+    )
+
+
+def _choice(problem: Problem, visit: Visit, meals: tuple[Restaurant, ...]) -> CityChoice:
+    city, nights = problem.cities[visit.city], visit.nights
+    offer = problem.offer(city, nights)
+    assert offer is not None
+    sights = problem.sights(city)[: nights - 1]
+    return CityChoice(city, nights, offer.stays[visit.stay], meals, sights)
 
 
 def _meals_in_order(
@@ -491,7 +581,7 @@ def _meals_in_order(
     return tuple(sorted(meals, key=lambda row: row.name.strip() not in there))
 
 
-def _why_infeasible(problem: Problem) -> str:
+def _why_infeasible(problem: TimedProblem) -> str:
     query = problem.query
     pool = city_pool(query, problem.world)
     if len(problem.cities) < problem.visits:
@@ -510,10 +600,8 @@ def _why_infeasible(problem: Problem) -> str:
     if problem.wanted:
         wishes = query.local_constraint.model_copy(update={"cuisine": None})
         without = query.model_copy(update={"local_constraint": wishes})
-        if (
-            next(k_cheapest(Problem(without, problem.world, problem.comfortable), 1), None)
-            is not None
-        ):
+        easier = TimedProblem(without, problem.world, problem.comfortable, problem.livable)
+        if k_cheapest(easier, 1):
             return "no reachable choice of cities serves every wanted cuisine."
     ways = f"from {query.org} to {query.dest} and back"
     return (

@@ -30,19 +30,33 @@ OFFICIAL_FIELDS = tuple(
 FIELDS_AS_CHECKED = ("current_city", "transportation", *MEALS, "attraction", "accommodation")
 
 
+# how people and models write that there is nothing
+NOTHING = frozenset(("", "-", "\u2013", "\u2014", "None", "none", "N/A", "n/a"))
+END = " ,."  # says nothing behind a name
+_TYPED = str.maketrans("\u2018\u2019\u201c\u201d\u2013\u2014", "''\"\"--")
+
+
+def typed(name: str) -> str:
+    """A name as somebody types it: straight quotes, short dashes, one blank for any, no period."""
+    return " ".join(name.translate(_TYPED).split()).rstrip(END)
+
+
 def _whole_number(value: Any) -> Any:
     """JSON has one number type and its schema calls 70.0 an integer; True is not one."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _not_null(value: Any) -> Any:
-    if value is None:
-        raise ValueError("leave the field out instead of null")
-    return value
+def _mode(value: Any) -> Any:
+    """'Flight' is a flight."""
+    return value.lower() if isinstance(value, str) else value
+
+
+def _nothing(value: Any) -> Any:
+    """An empty list is no sights."""
+    return "-" if value == [] or (isinstance(value, str) and value.strip() in NOTHING) else value
 
 
 Integer = Annotated[int, BeforeValidator(_whole_number)]
-OptionalText = Annotated[str | None, BeforeValidator(_not_null)]
 
 
 class _Strict(BaseModel):
@@ -59,15 +73,15 @@ class CityLeg(_Strict):
 class Transport(_Strict):
     """`cost` is in US dollars, per person for flights and per vehicle on the road."""
 
-    mode: Literal["flight", "taxi", "self-driving"]
+    mode: Annotated[Literal["flight", "taxi", "self-driving"], BeforeValidator(_mode)]
     origin: str = Field(alias="from")
     destination: str = Field(alias="to")
     duration: str
     distance: str
     cost: Integer
-    flight_number: OptionalText = None
-    departure_time: OptionalText = None
-    arrival_time: OptionalText = None
+    flight_number: str | None = None
+    departure_time: str | None = None
+    arrival_time: str | None = None
 
 
 class DayPlan(_Strict):
@@ -76,7 +90,10 @@ class DayPlan(_Strict):
     days: Integer
     city: str | CityLeg
     transportation: Literal["-"] | Transport
-    attraction: Literal["-"] | Annotated[list[str], Field(min_length=1, fail_fast=True)]
+    attraction: Annotated[
+        Literal["-"] | Annotated[list[str], Field(min_length=1, fail_fast=True)],
+        BeforeValidator(_nothing),
+    ]
     accommodation: str
     breakfast: str
     lunch: str
@@ -187,9 +204,15 @@ def _official_day(day: DayPlan, city_of: CityOf | None) -> dict[str, Any]:
     cities = [leg.destination, leg.origin] if leg else [str(day.city)]
 
     def placed(kind: PlaceKind, name: str) -> str:
-        if name.strip() in ("", "-"):
+        if name.strip() in NOTHING:
             return "-"
-        return f"{name}, {(city_of(kind, name, cities) if city_of else None) or cities[0]}"
+        city = city_of(kind, name, cities) if city_of else None
+        if city is None and city_of is not None:  # perhaps it says its city, as in "Name, City"
+            place, _, tail = name.rpartition(",")
+            named = [each for each in cities if _bare(each) == _bare(tail.rstrip(END))]
+            if named and city_of(kind, place, named) is not None:
+                return f"{place.strip()}, {named[0]}"
+        return f"{name}, {city or cities[0]}"
 
     sights = (
         [] if day.attraction == "-" else [placed("attraction", name) for name in day.attraction]
@@ -204,6 +227,11 @@ def _official_day(day: DayPlan, city_of: CityOf | None) -> dict[str, Any]:
         "dinner": placed("restaurant", day.dinner),
         "accommodation": placed("accommodation", day.accommodation),
     }
+
+
+def _bare(city: str) -> str:
+    """'Rockford (Illinois)' → 'Rockford'."""
+    return city.partition("(")[0].strip()
 
 
 def _official_transport(transport: Transport | Literal["-"]) -> str:

@@ -1,8 +1,9 @@
-"""The judge: a query, a plan and a world → a verdict, under one of three sets of rules.
+"""The judge: a query, a plan and a world → a verdict, under one of four sets of rules.
 
 `official` is TravelPlanner's evaluator bug for bug, for figures that others can compare; `star` is
-STAR's variant of it; `strict` closes the holes of both and is what training and serving go by.
-`docs/judging.md` says what each asks.
+STAR's variant of it; `strict` closes the holes of both and is what training and serving go by;
+`livable` is strict and asks besides for days that somebody would live. `docs/judging.md` says what
+each asks.
 """
 
 from __future__ import annotations
@@ -13,14 +14,21 @@ from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.facts import applicable_hard, plan_verdict
 from tripwright.domains.travelplanner.rules.official import OFFICIAL
 from tripwright.domains.travelplanner.rules.star import STAR
-from tripwright.domains.travelplanner.rules.strict import judge_strict
+from tripwright.domains.travelplanner.rules.strict import judge_livable, judge_strict
 from tripwright.errors import UserError
 from tripwright.verdict import Verdict
 from tripwright.world.store import World
 
-Rules = Literal["official", "star", "strict"]
-RULES: tuple[str, ...] = ("strict", "star", "official")
-_JUDGES = {"official": OFFICIAL.judge, "star": STAR.judge, "strict": judge_strict}
+Rules = Literal["official", "star", "strict", "livable"]
+RULES: tuple[str, ...] = ("strict", "star", "official", "livable")
+# counted up where a plan may get another verdict: strict reads the clock since version 2
+VERSIONS = {"strict": 2}
+_JUDGES = {
+    "official": OFFICIAL.judge,
+    "star": STAR.judge,
+    "strict": judge_strict,
+    "livable": judge_livable,
+}
 
 
 def check_rules(rules: str) -> Rules:

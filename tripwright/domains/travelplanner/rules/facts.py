@@ -3,7 +3,7 @@ of both: a verdict in three groups."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from tripwright.domains.travelplanner.query import Query
@@ -37,7 +37,14 @@ HARD = {
     "valid_room_type": "Room type",
     "valid_cost": "Budget",
 }
-COMMONSENSE_NAMES, HARD_NAMES, FACT_TITLES = tuple(COMMONSENSE), tuple(HARD), COMMONSENSE | HARD
+LIVABLE = {
+    "meals_at_their_hours": "Meals at their hours",
+    "no_endless_day": "No day of more than 16 hours",
+    "no_long_road": "No long road where one can fly",
+    "no_empty_day": "No day without a meal or a sight",
+}
+COMMONSENSE_NAMES, HARD_NAMES, LIVABLE_NAMES = tuple(COMMONSENSE), tuple(HARD), tuple(LIVABLE)
+FACT_TITLES = COMMONSENSE | HARD | LIVABLE
 
 GATES = ("is_not_absent", "is_valid_information_in_sandbox")
 HARD_GATE = tuple(f"commonsense.{name}" for name in GATES)
@@ -72,7 +79,7 @@ def total_usd(costs: Iterable[Cost]) -> float:
     return sum(cost.unit_usd * cost.units for cost in costs)
 
 
-def opens_hard_gate(commonsense: Facts) -> bool:
+def opens_hard_gate(commonsense: Mapping[str, Fact]) -> bool:
     """Whether the plan is complete and everything that it names exists."""
     return all(commonsense[name].state is State.PASSED for name in GATES)
 
@@ -111,11 +118,12 @@ def plan_verdict(
     error: str | None = None,
     problem: str | None = None,
     delivered: bool = True,
+    livable: Facts | None = None,
 ) -> Verdict:
-    """A verdict in TravelPlanner's three groups. `asked` are the hard constraints that the request
-    carries. `commonsense` is None for an undelivered plan and where the rules crashed (`error`);
-    `hard` also where its two gates are shut, and `costs` where the budget was not judged. `problem`
-    says why the answer is no plan.
+    """A verdict in TravelPlanner's three groups, and a fourth under the livable rules. `asked` are
+    the hard constraints that the request carries. `commonsense` is None for an undelivered plan and
+    where the rules crashed (`error`); `hard` also where its two gates are shut, and `costs` where
+    the budget was not judged. `problem` says why the answer is no plan.
 
     The details are `total_cost`, in US dollars for the whole party, and `costs`: what it is made
     of, as records in the order of the plan.
@@ -126,15 +134,18 @@ def plan_verdict(
         and hard is not None
         and all(fact.state is State.PASSED for fact in commonsense.values())
         and all(fact.state in (State.PASSED, State.NOT_APPLICABLE) for fact in hard.values())
+        and all(fact.state is State.PASSED for fact in (livable or {}).values())
     )
     details: dict[str, Any] = {"total_cost": None if costs is None else total_usd(costs)}
     if costs:
         details["costs"] = [cost.record() for cost in costs]
-    groups = (
+    groups: tuple[Group, ...] = (
         format_group(problem),
         Group("commonsense", COMMONSENSE_NAMES, commonsense, gate=(FORMAT,)),
         Group("hard", asked, hard, gate=HARD_GATE),
     )
+    if rules == "livable":
+        groups += (Group("livable", LIVABLE_NAMES, livable, gate=HARD_GATE),)
     return Verdict(rules, groups, final, delivered, error, details)
 
 

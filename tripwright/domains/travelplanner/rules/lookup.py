@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from tripwright.domains.travelplanner.plan.plan import CityOf, PlaceKind
+from tripwright.domains.travelplanner.plan.plan import CityOf, PlaceKind, typed
 from tripwright.world.records import Accommodation, Flight, Restaurant
 from tripwright.world.store import World
 
@@ -236,8 +236,8 @@ def road_cost_usd(world: World, origin: str, destination: str, mode: str) -> int
 
 
 def city_lookup(world: World) -> CityOf:
-    """(kind, name, cities) → the first of the cities that has a place of exactly this name, None if
-    none has."""
+    """(kind, name, cities) → the first of the cities that has a place of this name, also as people
+    type it; None if none has."""
 
     names: dict[tuple[PlaceKind, str], set[str]] = {}
 
@@ -246,8 +246,9 @@ def city_lookup(world: World) -> CityOf:
             place = kind, before_parenthesis(city).strip()
             if place not in names:
                 # some names of the tables have blanks around them, which no plan can show
-                names[place] = {row.name.strip() for row in _of_city(world, *place)}
-            if name.strip() in names[place]:
+                rows = [row.name.strip() for row in _of_city(world, *place)]
+                names[place] = {*rows, *map(typed, rows)}
+            if name.strip() in names[place] or typed(name) in names[place]:
                 return city
         return None
 

@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any, cast
 
-from tripwright.domains.travelplanner.plan.plan import FIELDS_AS_CHECKED, MEALS
-from tripwright.domains.travelplanner.query import Query, why_no_trip, why_outside
+from tripwright.domains.travelplanner.plan.plan import FIELDS_AS_CHECKED, MEALS, NOTHING
+from tripwright.domains.travelplanner.query import Query, why_no_days, why_no_trip, why_outside
+from tripwright.domains.travelplanner.rules.clock import impossible_hours
 from tripwright.domains.travelplanner.rules.facts import (
     Cost,
     CostKind,
@@ -27,6 +29,7 @@ from tripwright.domains.travelplanner.rules.facts import (
     shown,
     total_usd,
 )
+from tripwright.domains.travelplanner.rules.livable import unlivable
 from tripwright.domains.travelplanner.rules.official import (
     FORBIDDING_RULE,
     ROOMS,
@@ -43,12 +46,11 @@ from tripwright.domains.travelplanner.rules.strict_reading import (
     StrictPlan,
     allows_rule,
     is_right_room,
-    minutes,
     read_plan,
     rooms,
 )
 from tripwright.errors import RepeatedKeys, printable
-from tripwright.verdict import Evidence, Fact, Facts, State, Verdict
+from tripwright.verdict import ALSO_PASSES, Evidence, Fact, Facts, State, Verdict
 from tripwright.world.records import Accommodation, Restaurant
 from tripwright.world.store import World
 
@@ -104,7 +106,7 @@ def _outside_destination(city: str, plan: StrictPlan) -> str | None:
 
 
 DAY_NUMBERS = ("day", "days")
-_NOTHING = ("", "-", UNUSED_DAY)
+_PADDING = (*NOTHING, UNUSED_DAY)
 
 
 def is_not_absent(plan: StrictPlan) -> Iterator[Evidence]:
@@ -136,9 +138,9 @@ def _is_padding(day: Any, number: int) -> bool:
     if not isinstance(day, dict) or isinstance(day, RepeatedKeys):
         return False
     return all(
-        (value in _NOTHING or _is_number(value, number))
+        (value in _PADDING or _is_number(value, number))
         if key in DAY_NUMBERS
-        else key in FIELDS_AS_CHECKED and value in _NOTHING
+        else key in FIELDS_AS_CHECKED and value in _PADDING
         for key, value in day.items()
     )
 
@@ -192,8 +194,6 @@ def _missing(day: PlannedDay, last: int) -> Iterator[Evidence]:
 
 
 Check = Callable[[StrictPlan], Iterator[Evidence]]
-DAY_MINUTES = 24 * 60
-VISIT_MINUTES = 30  # a meal or a sight, at the least
 
 
 def is_valid_restaurants(plan: StrictPlan) -> Iterator[Evidence]:
@@ -201,25 +201,12 @@ def is_valid_restaurants(plan: StrictPlan) -> Iterator[Evidence]:
 
 
 def is_valid_attractions(plan: StrictPlan) -> Iterator[Evidence]:
-    """No sight twice, and no more in a day than it has time for."""
+    """No sight twice, and no more in a day than anybody sees."""
     for day in plan.days:
         if day.more_sights:
             requirement = f"at most {MOST_SIGHTS} attractions in a day"
             yield day.wrong("attraction", f"more: {shown(day.more_sights)}", requirement)
-        yield from _hurried(day)
     yield from _repeated((day, place) for day in plan.days for place in day.sights)
-
-
-def _hurried(day: PlannedDay) -> Iterator[Evidence]:
-    """Twenty-four hours hold the leg, the sights and the meals, half an hour for each at the least.
-    A day without sights may be all road: one eats on the way."""
-    if day.leg is None or not day.sights:
-        return
-    visits = len(day.sights) + len(day.meals)
-    if (minutes(day.leg.duration) or 0) + VISIT_MINUTES * visits > DAY_MINUTES:
-        found = f"{visits} sights and meals beside {day.leg.duration} of travel"
-        requirement = f"what a day of 24 hours holds, at {VISIT_MINUTES} minutes each"
-        yield day.wrong("attraction", found, requirement)
 
 
 def _repeated(places: Iterable[tuple[PlannedDay, PlaceMention]]) -> Iterator[Evidence]:
@@ -232,7 +219,10 @@ def _repeated(places: Iterable[tuple[PlannedDay, PlaceMention]]) -> Iterator[Evi
 
 
 def is_valid_accommodation(plan: StrictPlan) -> Iterator[Evidence]:
-    """Minimum nights of the very row that the stay is charged by."""
+    """Minimum nights of the very row that the stay is charged by, and no bed at home."""
+    for day in plan.days:
+        if day.stay is not None and day.stay.city == plan.query.org:
+            yield day.misplaced(day.stay, f"no bed in {plan.query.org}, where the trip starts")
     for first_day, nights, place, row in plan.stays.values():
         found = shown(place.text)
         if row is None:
@@ -265,7 +255,8 @@ def is_valid_transportation(plan: StrictPlan) -> Iterator[Evidence]:
 
 
 def is_valid_information_in_current_city(plan: StrictPlan) -> Iterator[Evidence]:
-    """Everything is where the day is. On a travel day both cities count, except for the night."""
+    """Everything is where the day is, and can be: on a travel day both cities count, except for the
+    night, each for as long as the traveller is there."""
     for day in plan.days:
         if day.leg is not None and not (day.travels and day.leg.route == day.route):
             city = shown(day.texts.get(CITY))
@@ -279,6 +270,7 @@ def is_valid_information_in_current_city(plan: StrictPlan) -> Iterator[Evidence]
         if day.stay is not None and (day.stay.city is None or day.stay.city != day.end):
             needed = f"a stay in {day.end or _where(day)}, where the day ends"
             yield day.misplaced(day.stay, needed)
+    yield from impossible_hours(plan)
 
 
 def _where(day: PlannedDay) -> str:
@@ -291,12 +283,15 @@ def is_valid_information_in_sandbox(plan: StrictPlan) -> Iterator[Evidence]:
     claims about a leg is what the row says."""
     if (outside := why_outside(plan.query, plan.world)) is not None:
         yield Evidence(None, "date", outside.rstrip("."), "a trip on this world's days")
+    if (no_days := why_no_days(plan.query)) is not None:
+        yield Evidence(None, "date", no_days, "a request whose dates are its days")
     for day in plan.days:
         for claim, requirement in day.leg.problems if day.leg is not None else ():
             yield day.wrong("transportation", claim, requirement)
         for place in day.places():
             if not place.rows:
                 needed = "a place in this world's tables, as 'its whole name, City'"
+                needed += f": {' or '.join(map(shown, place.alike))}" if place.alike else ""
                 yield day.misplaced(place, needed)
 
 
@@ -431,12 +426,27 @@ MOST_EVIDENCE = 20  # for one rule; the first is what counts
 
 
 def judge_strict(query: Query, plan: Any, world: World) -> Verdict:
+    """`also_passes` of its details says whether the livable rules would pass the plan, too."""
     strict_plan = read_plan(query, plan, world)
-    facts, asked = _commonsense(strict_plan), applicable_hard(query)
+    verdict = _judged(strict_plan, "strict")
+    is_livable = verdict.final and not any(any(wrong) for _, wrong in unlivable(strict_plan))
+    return replace(verdict, details={**verdict.details, ALSO_PASSES: {"livable": is_livable}})
+
+
+def judge_livable(query: Query, plan: Any, world: World) -> Verdict:
+    """The strict facts and a group more, behind the gate of the hard constraints."""
+    return _judged(read_plan(query, plan, world), "livable")
+
+
+def _judged(plan: StrictPlan, rules: str) -> Verdict:
+    facts, asked = _commonsense(plan), applicable_hard(plan.query)
     if not opens_hard_gate(facts):
-        return plan_verdict("strict", asked, facts)
-    costs = tuple(costs_of(strict_plan)) if query.people_number is not None else ()
-    return plan_verdict("strict", asked, facts, _hard(strict_plan, asked, costs), costs or None)
+        return plan_verdict(rules, asked, facts)
+    costs = tuple(costs_of(plan)) if plan.query.people_number is not None else ()
+    hard, days = _hard(plan, asked, costs), {}
+    if rules == "livable":
+        days = {name: _fact(name, wrong) for name, wrong in unlivable(plan)}
+    return plan_verdict(rules, asked, facts, hard, costs or None, livable=days)
 
 
 def _commonsense(plan: StrictPlan) -> Facts:

@@ -44,7 +44,13 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 from weakref import WeakKeyDictionary
 
-from tripwright.domains.travelplanner.plan.plan import FIELDS_AS_CHECKED, MEALS
+from tripwright.domains.travelplanner.plan.plan import (
+    END,
+    FIELDS_AS_CHECKED,
+    MEALS,
+    NOTHING,
+    typed,
+)
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.facts import shown
 from tripwright.domains.travelplanner.rules.lookup import road_cost_usd
@@ -75,7 +81,9 @@ _LENGTH = re.compile(
     rf"{_NUMBER}\s*(?:(km|kilomet(?:er|re)s?)|mi|miles?)\.?", re.ASCII | re.IGNORECASE
 )
 _MONEY = re.compile(
-    rf"(?:US\s?\$|\$|USD)?\s*{_NUMBER}\s*(?:\$|USD|US dollars?|dollars?)?", re.ASCII | re.IGNORECASE
+    rf"(?:US\s?\$|\$|USD)?\s*{_NUMBER}\s*(?:\$|USD|US dollars?|dollars?)?"
+    r"(?:\s+per (person|vehicle|car|taxi))?",
+    re.ASCII | re.IGNORECASE,
 )
 
 
@@ -91,39 +99,49 @@ def false_claims(
     distance: str,
     costs_usd: tuple[float, ...],
 ) -> tuple[ClaimProblem, ...]:
-    """`times` are those of a flight, by label; `costs_usd` the acceptable prices per seat or
-    vehicle, the true one first."""
+    """`times` are those of a flight, by label, whose cost must be exact to the dollar; `costs_usd`
+    the acceptable prices per seat or vehicle, the true one first."""
     true = times | {"duration": duration, "distance": distance, "cost": f"{costs_usd[0]:g}"}
-    wrong = []
+    wrong, said = [], dict[str, str]()
     for claim in claims:
         label, _, value = claim.partition(":")
         label, value = label.strip().lower(), value.strip()
         if label in LABELS and value in _NO_CLAIM:
             continue
+        if said.setdefault(label, value) != value:
+            wrong.append(
+                ClaimProblem(shown(claim), f"one {label}, and not {shown(said[label])} too")
+            )
+            continue
         if label not in true:
             requirement = f"nothing after the route but {', '.join(true)}, as 'name: value'"
             wrong.append(ClaimProblem(shown(claim), requirement))
-        elif not _is_true(label, value, true[label], costs_usd):
+        elif not _is_true(label, value, true[label], costs_usd, bool(times)):
             wrong.append(ClaimProblem(shown(claim), f"{label}: {true[label]}"))
     return tuple(wrong)
 
 
-def _is_true(label: str, value: str, true: str, costs_usd: tuple[float, ...]) -> bool:
+def _is_true(
+    label: str, value: str, true: str, costs_usd: tuple[float, ...], is_fare: bool
+) -> bool:
     if value == true:
         return True
     if len(value) > _LONGEST:
         return False
     if label in TIMES:
-        time = _time(value)
-        return time is not None and time == _time(true)
+        time = clock_minutes(value)
+        return time is not None and time == clock_minutes(true)
     if label == "duration":
         return _is_near(minutes(value), minutes(true))
     if label == "distance":
         return _is_near(_km(value), _km(true))
-    return any(_is_near(_usd(value), cost_usd, 1.0) for cost_usd in costs_usd)
+    usd = _usd(value, is_fare)
+    if is_fare:
+        return usd is not None and abs(usd - costs_usd[0]) < 1  # one format has whole dollars only
+    return any(_is_near(usd, cost_usd, 1.0) for cost_usd in costs_usd)
 
 
-def _time(text: str) -> int | None:
+def clock_minutes(text: str) -> int | None:
     """'15:40' or '3:40 PM' → minutes since midnight."""
     match = _CLOCK.fullmatch(text)
     if match is None:
@@ -151,10 +169,12 @@ def _km(text: str) -> float | None:
     return None if match is None else _amount(match[1]) * (1 if match[2] else _KM_PER_MILE)
 
 
-def _usd(text: str) -> float | None:
-    """'71', '$71', '71 USD' or '71 dollars'."""
+def _usd(text: str, is_fare: bool) -> float | None:
+    """'71', '$71', '71 USD' or '71 dollars'; a fare is per person, and no other price is."""
     match = _MONEY.fullmatch(text)
-    return None if match is None else _amount(match[1])
+    if match is None or (match[2] and (match[2].lower() == "person") != is_fare):
+        return None
+    return _amount(match[1])
 
 
 def _amount(number: str) -> float:
@@ -177,7 +197,7 @@ Key = tuple[str, str | None]
 
 class NameRows(NamedTuple):
     """The rows of one name in one city, in file order. `folded` is the same for every spelling of
-    one place."""
+    one place, and for every name of one sight."""
 
     folded: str
     rows: list[Any]
@@ -192,6 +212,7 @@ class PlaceMention(NamedTuple):
     city: str | None
     rows: list[Any]
     key: Key  # of one place, however it is spelt; a branch in another city is another place
+    alike: tuple[str, ...] = ()  # names of the city between which it does not choose
 
 
 _KNOWN: WeakKeyDictionary[World, dict[tuple[Table, str], dict[str, NameRows]]] = WeakKeyDictionary()
@@ -205,19 +226,26 @@ class PlaceLookup:
         self._known = _KNOWN.setdefault(world, {})
 
     def place(self, table: Table, field: str, text: str) -> PlaceMention:
-        """The city follows the last comma; before a state in parentheses a blank is allowed here,
-        as in the official rules. Without a comma there is a name, and no city."""
+        """The city follows the last comma. Without a comma there is a name, and no city."""
+        text = text.rstrip(END)
         name, comma, place = text.rpartition(",")
         if not comma:
             return PlaceMention(field, text, None, [], (_folded(text), None))
         name, place = name.strip(), place.strip()
         city = city_named(place, self._world)
-        if city is None and " (" in place:
-            city = city_named(place.replace(" (", "(", 1), self._world)
         rows_of_name = self._of_city(table, city).get(name) if city is not None else None
+        alike: list[str] = []
+        if rows_of_name is None and city is not None:
+            alike = self._typed_alike(table, city, name)
+            rows_of_name = self._of_city(table, city)[alike[0]] if len(alike) == 1 else None
         if rows_of_name is None:
-            return PlaceMention(field, text, city, [], (_folded(name), city))
+            return PlaceMention(field, text, city, [], (_folded(name), city), tuple(alike))
         return PlaceMention(field, text, city, rows_of_name.rows, (rows_of_name.folded, city))
+
+    def _typed_alike(self, table: Table, city: str, name: str) -> list[str]:
+        """Names that are this one but for the signs that keyboards lack."""
+        wanted = typed(name)
+        return [row for row in self._of_city(table, city) if typed(row) == wanted]
 
     def _of_city(self, table: Table, city: str) -> dict[str, NameRows]:
         rows_by_name = self._known.get((table, city))
@@ -234,6 +262,8 @@ class PlaceLookup:
                     rows_by_name.setdefault(name, NameRows(_folded(name), [])).rows.append(row)
             if table == "accommodation":
                 rows_by_name = _apart(rows_by_name)
+            if table == "attraction":
+                rows_by_name = _sights(rows_by_name)
             self._known[table, city] = rows_by_name
         return rows_by_name
 
@@ -247,11 +277,31 @@ def _apart(rows_by_name: dict[str, NameRows]) -> dict[str, NameRows]:
     }
 
 
+def _sights(rows_by_name: dict[str, NameRows]) -> dict[str, NameRows]:
+    """Several names at one house number of a street, or at one spot, are one sight."""
+    folded_at: dict[tuple[str, ...], str] = {}
+    sights = {}
+    for name, each in rows_by_name.items():
+        row = each.rows[0]
+        spots: list[tuple[str, ...]] = []
+        if any(map(str.isdigit, row.address.partition(",")[0])):
+            spots.append((row.address,))
+        if min(len(degrees.partition(".")[2]) for degrees in (row.latitude, row.longitude)) > 2:
+            spots.append((row.latitude, row.longitude))  # to some hundred metres at the least
+        folded = next((folded_at[spot] for spot in spots if spot in folded_at), each.folded)
+        folded_at.update(dict.fromkeys(spots, folded))
+        sights[name] = NameRows(folded, each.rows)
+    return sights
+
+
 def city_named(text: str, world: World) -> str | None:
-    """'A' or 'A(its state)' → 'A'."""
+    """'A', 'A(its state)' or 'A (its state)' → 'A'; a comma or period at the end says nothing."""
     if text in world.cities:
         return text
-    city, _, state = text.partition("(")
+    city, _, state = text.rstrip(END).partition("(")
+    city = city.removesuffix(" ")
+    if not state:
+        return city if city in world.cities else None
     return city if state.endswith(")") and world.cities.get(city) == state[:-1] else None
 
 
@@ -300,7 +350,7 @@ def route_of(text: str, world: World) -> PlannedRoute:
 
 
 def read_leg(text: str, date: str | None, world: World) -> PlannedLeg:
-    head, *rest = text.split(", ", _MOST_PIECES)
+    head, *rest = text.rstrip(END).split(", ", _MOST_PIECES)
     mode = _mode(head)
     route = route_of(rest[0] if rest else "", world)
     if mode is None or (mode == "flight" and not head.startswith(FLIGHT_LABEL)):
@@ -308,9 +358,21 @@ def read_leg(text: str, date: str | None, world: World) -> PlannedLeg:
     ends = route.origin, route.destination
     if not route.is_leg or None in ends or route.origin == route.destination:
         return _no_leg(mode, route, shown(text), f"{NEEDED}, between two cities of this world")
+    claims = _joined(rest[1:])
     if mode == "flight":
-        return _fly(head.removeprefix(FLIGHT_LABEL), route, date, rest[1:], world)
-    return _drive(mode, route, rest[1:], world)
+        return _fly(head.removeprefix(FLIGHT_LABEL), route, date, claims, world)
+    return _drive(mode, route, claims, world)
+
+
+def _joined(pieces: list[str]) -> list[str]:
+    """'duration: 2 hours', '24 minutes' is one claim with a comma in it."""
+    claims: list[str] = []
+    for piece in pieces:
+        if claims and ":" not in piece:
+            claims[-1] += f", {piece}"
+        else:
+            claims.append(piece)
+    return claims
 
 
 def _no_leg(mode: Mode | None, route: PlannedRoute, claim: str, needed: str) -> PlannedLeg:
@@ -427,11 +489,11 @@ def read_day(number: int, day: Any, query: Query, world: World, places: PlaceLoo
 
 
 def _texts(day: dict[str, Any]) -> dict[str, str]:
-    """'-', '' and what is no text say nothing. Blanks do say something: a place without a name."""
+    """NOTHING and what is no text say nothing. Blanks do say something: a place without a name."""
     return {
         field: text
         for field in FIELDS_AS_CHECKED
-        if isinstance(text := day.get(field), str) and text not in ("-", "")
+        if isinstance(text := day.get(field), str) and text not in NOTHING
     }
 
 
@@ -440,7 +502,7 @@ def _pieces(text: str) -> tuple[list[str], str]:
     two others is a place without a name."""
     pieces = text.split(";", MOST_SIGHTS)
     more = pieces.pop().strip() if len(pieces) > MOST_SIGHTS else ""
-    if not pieces[-1].strip():
+    if not pieces[-1].strip(END):
         pieces.pop()
     return pieces, more
 

@@ -19,12 +19,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
+from weakref import WeakKeyDictionary
 
 from pydantic import ValidationError
 
 from tripwright.domains.travelplanner.plan.parse import parse_days
 from tripwright.domains.travelplanner.plan.plan import CityOf, to_official
-from tripwright.domains.travelplanner.queries.reading import Gazetteer, complete
+from tripwright.domains.travelplanner.queries.reading import Gazetteer, complete, mismatches
 from tripwright.domains.travelplanner.queries.wishes import CouldNotInfer
 from tripwright.domains.travelplanner.query import (
     Query,
@@ -50,6 +51,7 @@ BAD_LINE = "BadLine"  # a line that holds no query and plan
 BAD_PLAN = "BadPlan"  # a plan that breaks Planner-R1's schema
 UNANSWERED = "Unanswered"  # a request of the query file that no line answers
 NOT_INFERRED = "RequestNotInferred"  # its request cannot be read from its text: our reader's limit
+CONTRADICTED = "RequestContradictsItself"  # strict rules: its fields are not what its text says
 
 # Queries and hard constraints of each level. Their sums are the official constants: 45/105, 180/420
 # and 1,000/2,290.
@@ -133,6 +135,7 @@ class PlanLine:
     error: str | None = None  # BAD_LINE, BAD_PLAN, NOT_INFERRED or UNANSWERED
     problem: str | None = None
     inferred: tuple[str, ...] = ()
+    has_own_fields: bool = False  # its request stands on the line itself, text and fields
 
 
 class LineReader:
@@ -169,7 +172,8 @@ class LineReader:
             return PlanLine(number, query, None, BAD_PLAN, told, inferred)
         wrong = why_elsewhere(query, self._world) or why_no_trip(query)
         problem = f"line {number}: {wrong}" if wrong else None
-        return PlanLine(number, query, plan, None, problem, inferred)
+        own = self._queries is None
+        return PlanLine(number, query, plan, None, problem, inferred, own)
 
     def _unanswered(self, record: dict[str, Any]) -> PlanLine:
         try:
@@ -202,6 +206,29 @@ def _completed(record: Any, places: Gazetteer) -> tuple[Query, tuple[str, ...]]:
         raise BadLine(f"'query' must be a query record or its text, found {described(record)}")
     completed = complete(record, places)
     return read_query(completed.record), completed.inferred
+
+
+MOST_REMEMBERED = 4096
+_CONTRADICTIONS: WeakKeyDictionary[World, dict[str, str | None]] = WeakKeyDictionary()
+
+
+def contradiction(query: Query, world: World) -> str | None:
+    """Where a request's fields are not what its own text says, in a sentence; None where they are,
+    and where the text does not decide. A wish that the text lacks is believed: it only asks more.
+    """
+    remembered = _CONTRADICTIONS.setdefault(world, {})
+    if (key := query.model_dump_json()) not in remembered:
+        if len(remembered) >= MOST_REMEMBERED:
+            remembered.clear()
+        places = Gazetteer(world.cities)
+        differing = (
+            f"{each.field} {each.value}, where its text says {each.reading}"
+            for each in mismatches(query, query.query or "", places)
+            if each.problem is None and each.reading is not None
+        )
+        found = next(differing, None)
+        remembered[key] = f"the request has {found}" if found else None
+    return remembered[key]
 
 
 def plan_texts(path: Path) -> Iterator[tuple[int, bytes]]:

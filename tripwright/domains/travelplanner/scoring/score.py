@@ -16,12 +16,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tripwright.domains.travelplanner.query import Query
-from tripwright.domains.travelplanner.rules.evaluate import check_rules, judge
+from tripwright.domains.travelplanner.rules.evaluate import VERSIONS, check_rules, judge
 from tripwright.domains.travelplanner.rules.facts import (
     COMMONSENSE_NAMES,
     HARD_NAMES,
@@ -31,19 +31,21 @@ from tripwright.domains.travelplanner.rules.facts import (
 from tripwright.domains.travelplanner.scoring.lines import (
     BAD_LINE,
     BAD_PLAN,
+    CONTRADICTED,
     NOT_INFERRED,
     SPLITS,
     UNANSWERED,
     LineReader,
     PlanLine,
     QueryFile,
+    contradiction,
     plain,
     split_size,
 )
 from tripwright.domains.wording import LEVELS
 from tripwright.errors import UserError
 from tripwright.statistics.rates import ratio_interval, wilson
-from tripwright.verdict import Fact, Group, State, Verdict
+from tripwright.verdict import ALSO_PASSES, Fact, Group, State, Verdict
 from tripwright.world.store import World
 
 METRICS = (
@@ -110,6 +112,11 @@ def judge_line(line: PlanLine, world: World, rules: str) -> Verdict:
         asked = ("valid_cost",) if line.query is None else applicable_hard(line.query)
         delivered = line.error == NOT_INFERRED and bool(line.plan)
         return plan_verdict(rules, asked, error=line.error, delivered=delivered)
+    trusts_fields = rules in ("official", "star") or not line.has_own_fields
+    if not trusts_fields and (problem := contradiction(line.query, world)) is not None:
+        asked, delivered = applicable_hard(line.query), bool(line.plan)
+        verdict = plan_verdict(rules, asked, error=CONTRADICTED, delivered=delivered)
+        return replace(verdict, details={**verdict.details, "problem": problem})
     return judge(line.query, line.plan, world, rules)
 
 
@@ -155,6 +162,7 @@ class Tally:
         """The last object of `score --json`."""
         bad_lines, unanswered = self._errors[BAD_LINE], self._errors[UNANSWERED]
         summary: dict[str, Any] = {"kind": "summary", "rules": rules}
+        summary["rules_version"] = VERSIONS.get(rules, 1)
         if self.split is not None:
             answered = self.n - unanswered - (0 if self.whole else bad_lines)
             summary["split"] = self.split
@@ -206,20 +214,34 @@ class Tally:
             "n": sums["n"],
             **_rates(sums, "official", plans, checks, hard),
             "honest": _rates(sums, "honest", sums["n"], *asked),
+            **(
+                {"livable_pass_rate": rate_of(sums["livable"], sums["n"])}
+                if sums["livable asked"]
+                else {}
+            ),
         }
+
+
+def is_livable(verdict: Verdict) -> bool:
+    """Of a strict or livable verdict."""
+    if verdict.rules == "livable":
+        return verdict.final
+    return bool(verdict.details.get(ALSO_PASSES, {}).get("livable"))
 
 
 def _counts(query: Query | None, verdict: Verdict) -> Counter[Any]:
     """One line: how many of the checks of each group it passes, whether all of them, and the
     products of which a micro rate's interval is made. Under official counting a hard constraint
     that was not asked for does not spoil the macro rate (row T4)."""
-    commonsense, hard = (asked_of(group) for group in verdict.groups[1:])
+    commonsense, hard = (asked_of(verdict.group(name)) for name in ("commonsense", "hard"))
     sense = [commonsense.get(name, False) for name in COMMONSENSE_NAMES]
     wishes, asked = verdict.group("hard").facts, len(verdict.group("hard").asked)
     passed = [fact.passed for fact in (wishes or {}).values() if fact.name in HARD_NAMES]
     counts = Counter[Any](
         {"n": 1, "delivered": int(verdict.delivered), "final": int(verdict.final)}
     )
+    if verdict.rules in ("strict", "livable"):
+        counts["livable asked"], counts["livable"] = 1, int(is_livable(verdict))
     none_broken = wishes is not None and False not in passed
     honest_sense, honest_hard = list(commonsense.values()), list(hard.values())
     for side, group, k, n, macro in (

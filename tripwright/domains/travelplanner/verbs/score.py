@@ -162,7 +162,8 @@ def _first_problem(record: dict[str, Any]) -> str:
         return printable(problem or f"{error}: here the evaluator stops")
     if not record["delivered"]:
         return "no plan"
-    facts = {**(record["commonsense"] or {}), **(record["hard"] or {})}
+    groups = (record.get(name) or {} for name in ("commonsense", "hard", "livable"))
+    facts = {name: fact for group in groups for name, fact in group.items()}
     for name, fact in facts.items():
         if fact["passed"] is False:
             message = f": {printable(fact['message'])}" if fact["message"] else ""
@@ -196,8 +197,10 @@ def _summary_shown(summary: dict[str, Any]) -> dict[str, Any]:
     groups = {"all": summary, **summary["by_level"]}
     groups |= {f"{days} days": group for days, group in summary["by_days"].items()}
     groups |= {f"{each} requests": group for each, group in summary.get("by_source", {}).items()}
+    livable = summary.get("livable_pass_rate")
     return {
         **_counts(summary),
+        **({"passes the livable rules": livable} if livable else {}),
         "rates, with 95% intervals": {
             name: {"official": summary[name], "honest": summary["honest"][name]} for name in METRICS
         },

@@ -22,6 +22,8 @@ from tripwright.domains.travelplanner.plan_view import (
 )
 from tripwright.domains.travelplanner.query import why_elsewhere
 from tripwright.domains.travelplanner.rules.evaluate import RULES, Rules
+from tripwright.domains.travelplanner.rules.livable import timetable
+from tripwright.domains.travelplanner.rules.strict_reading import read_plan as read_strictly
 from tripwright.domains.travelplanner.scoring.lines import PlanLine, read_plan
 from tripwright.domains.travelplanner.scoring.score import judge_line, score_line
 from tripwright.errors import UserError, printable
@@ -64,7 +66,10 @@ def show(  # long: most of it is help
             raise UserError(f"--json prints a verdict, which needs {needed}.")
         typer.echo(json.dumps(score_line(entry.number, verdict)))
     else:
-        view = plan_view(entry.query, entry.plan, verdict, _notes(entry, place))
+        hours = None
+        if place and entry.query and verdict and verdict.final:
+            hours = timetable(read_strictly(entry.query, entry.plan, place))
+        view = plan_view(entry.query, entry.plan, verdict, _notes(entry, place), hours)
         colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
         typer.echo(plan_text(view, verdict, colour))
         if plan_file.suffix == ".jsonl" and line is None:
@@ -134,11 +139,13 @@ def _day(part: PlanPart, is_judged: bool, priced: bool, sign: Sign) -> list[str]
     cost = f"  {usd(part.cost)}" if part.cost is not None else ""
     lines = [f"{title}  {part.where}{cost}"]
     lines += [f"    {sign('✗', remark)}" for remark in part.remarks]
+    timed = any(item.starts for item in part.items)
     for item in part.items:
         price = "" if item.cost is None else usd(item.cost)
         count = f"  ({item.count})" if item.count else ""
         prices = f"{price:>11}  " if priced else ""
-        lines.append(f"  {item.label:<9} {prices}{item.text}{count}")
+        hour = f"{(item.starts or '')[11:]:<6}" if timed else ""
+        lines.append(f"  {item.label:<9} {prices}{hour}{item.text}{count}")
         lines += [f"  {'':<9} {' ' * len(prices)}{sign('✗', remark)}" for remark in item.remarks]
     return lines
 

@@ -13,7 +13,7 @@ import typer
 from tripwright.cli.options import Json, argument, flag, option
 from tripwright.domains.domain import Solved
 from tripwright.domains.travelplanner.plan_view import plan_view
-from tripwright.domains.travelplanner.planning import solve_query
+from tripwright.domains.travelplanner.planning import PlannedRules, solve_query
 from tripwright.domains.travelplanner.query import Query, read_queries, request_line
 from tripwright.domains.travelplanner.verbs.show import plan_text
 from tripwright.errors import UserError, printable
@@ -32,6 +32,7 @@ def solve(  # long: most of it is help
     k: int | None = option(
         None, "The K cheapest different plans within the budget.", "--k", metavar="K", min=1
     ),
+    rules: PlannedRules = option("strict", "Rule set that the plans keep."),
     as_json: Json = False,
 ) -> None:
     """Plan trips exactly: within every stated wish and the budget, or with the reason why no plan
@@ -39,7 +40,8 @@ def solve(  # long: most of it is help
 
     Without --cheapest the plan is a comfortable one where the budget allows it (one room for the
     party, no taxi where one can fly): its status is then "feasible". "optimal" is the proved
-    cheapest plan. --k implies --cheapest.
+    cheapest plan. --k implies --cheapest, and so does --rules livable: a plan with a meal wherever
+    a day leaves time for it, and no day of more than 16 hours.
 
     --why names requirements that cannot be met together, each of them needed for the conflict, says
     what the world offers, and lists single changes after which there is a plan (proved by solving
@@ -50,6 +52,7 @@ def solve(  # long: most of it is help
       tripwright solve queries.jsonl --world worlds/nano
       tripwright solve queries.jsonl --world worlds/nano --why
       tripwright solve queries.jsonl --world worlds/nano --k 3
+      tripwright solve queries.jsonl --world worlds/nano --rules livable
       tripwright solve queries.jsonl --world worlds/real --cheapest --json > plans.jsonl
     """
     place = World.open(world)
@@ -60,7 +63,7 @@ def solve(  # long: most of it is help
         raise UserError(f"No queries in '{queries}'. {expected}")
     at_home, unmet = 0, 0
     for number, query in enumerate(requests, start=1):
-        solved = solve_query(query, place, cheapest, k, why)
+        solved = solve_query(query, place, cheapest, k, why, rules)
         unmet += solved["plan"] is None
         if as_json:
             typer.echo(json.dumps({"line": number, **solved}))
