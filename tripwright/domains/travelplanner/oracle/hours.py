@@ -45,7 +45,7 @@ LATEST_LANDING = DAY + 9 * 60
 Where = tuple[str | None, str | None, str | None]  # of the three meals: "before", "after" the leg
 
 
-class Way(NamedTuple):
+class TimedLeg(NamedTuple):
     """A leg by the clock: `leaves` of a flight, in minutes after midnight; a road leaves when it
     suits. `taken` is from leaving to landing, by the clocks of the two cities."""
 
@@ -81,18 +81,18 @@ class TravelDay(NamedTuple):
         return self.where.count(side) + (self.sight == side)
 
 
-def way_of(leg: Leg) -> Way | None:
+def way_of(leg: Leg) -> TimedLeg | None:
     """None for a leg whose hours cannot be read."""
     taken = duration_minutes(leg.duration)
     if leg.flight is None or taken is None:
-        return None if taken is None else Way(leg, None, taken)
+        return None if taken is None else TimedLeg(leg, None, taken)
     leaves, lands = _minute(leg.flight.departure_time), _minute(leg.flight.arrival_time)
     if leaves is None or lands is None:
         return None
     by_clock = (lands - leaves) % DAY
     # the clocks of two cities are less than half a day apart
     days = min((-1, 0, 1), key=lambda day: abs(by_clock + day * DAY - taken))
-    way = Way(leg, leaves, by_clock + days * DAY)
+    way = TimedLeg(leg, leaves, by_clock + days * DAY)
     return way if way.lands <= LATEST_LANDING else None
 
 
@@ -117,7 +117,7 @@ class Moment(NamedTuple):
 RESTED = Moment()
 
 
-def after_leg(way: Way, moment: Moment, day: TravelDay) -> Moment | None:
+def after_leg(way: TimedLeg, moment: Moment, day: TravelDay) -> Moment | None:
     """The next morning; None where the day has no time for what it holds, or the night before."""
     before, after = HALF * day.things("before"), HALF * day.things("after")
     missing = HALF - moment.evening  # of the night
@@ -129,7 +129,7 @@ def after_leg(way: Way, moment: Moment, day: TravelDay) -> Moment | None:
     return Moment(max(0, way.lands - DAY), max(0, min(HALF, DAY - way.lands - after)))
 
 
-def is_livable(way: Way, since: int, day: TravelDay, home_sides: Collection[str]) -> bool:
+def is_livable(way: TimedLeg, since: int, day: TravelDay, home_sides: Collection[str]) -> bool:
     """Whether the leg can leave at a minute that suits all. `home_sides` are "before" where it
     leaves from home, "after" where it goes home."""
     before, after = HALF * day.things("before"), HALF * day.things("after")
@@ -183,7 +183,7 @@ class TimedProblem(Problem):
     def most_meals(self) -> int:
         return super().most_meals + (2 * len(MEALS) if self.livable else 0)
 
-    def _ways(self, origin: str, destination: str, day: int, driving: bool) -> list[Way]:
+    def _ways(self, origin: str, destination: str, day: int, driving: bool) -> list[TimedLeg]:
         """Those whose hours are known, cheapest first."""
         roads = self._road(origin, destination)
         if driving:
@@ -196,7 +196,7 @@ class TimedProblem(Problem):
         ways = filter(None, map(way_of, sorted(legs, key=party_cents)))
         return [way for way in ways if not (self.livable and self._is_too_long(way, day))]
 
-    def _is_too_long(self, way: Way, day: int) -> bool:
+    def _is_too_long(self, way: TimedLeg, day: int) -> bool:
         leg = way.leg
         if leg.flight or way.taken <= LONGEST_ROAD:
             return False
@@ -232,7 +232,7 @@ class TimedProblem(Problem):
         counts = self.meals(city)[1]
         return counts[count] if count < len(counts) else {}
 
-    def days_of(self, way: Way, since: int) -> list[TravelDay]:
+    def days_of(self, way: TimedLeg, since: int) -> list[TravelDay]:
         """What a day with this leg may hold, one for as many meals and sights on either side.
         Without wanted cuisines nobody eats more than must be."""
         ends, home = (way.leg.origin, way.leg.destination), self.query.org
