@@ -16,6 +16,7 @@ from tripwright.cli.main import main
 ROOT = Path(__file__).resolve().parents[1]
 BENCHMARKS = ROOT / "benchmarks"
 SMALLEST = {
+    "agreement": "--requests 20 --rounds 1",
     "activations": "--way float32 --tokens 64",
     "endpoint_load": "--episodes 4 --concurrency 4 --ms-per-token 0.1 --peer-episodes 2"
     " --slow-episodes 1",
