@@ -30,17 +30,15 @@ class DayHours(NamedTuple):
 
     day: PlannedDay
     since: float  # yesterday's leg lands then; 0 where it landed yesterday
-    leg_minutes: float | None  # from leaving to landing, by the clocks of the two cities
+    taken: float  # from leaving to landing, by the clocks of the two cities; 0 without travel
     departure: float | None  # of a flight; a road leaves when it suits
     before: int  # meals and sights before the leg; all of them on a day without travel
     after: int  # meals and sights behind it
 
     @property
-    def landing(self) -> float | None:
+    def landing(self) -> float:
         """Of a flight; 1450 is ten past midnight."""
-        if self.departure is None or self.leg_minutes is None:
-            return None
-        return self.departure + self.leg_minutes
+        return (self.departure or 0.0) + self.taken
 
 
 def hours_of(plan: StrictPlan) -> Iterator[DayHours]:
@@ -48,21 +46,19 @@ def hours_of(plan: StrictPlan) -> Iterator[DayHours]:
     since = 0.0
     for day in plan.days:
         if not day.travels:
-            yield DayHours(day, since, None, None, len(day.meals) + len(day.sights), 0)
+            yield DayHours(day, since, 0.0, None, len(day.meals) + len(day.sights), 0)
             since = 0.0
             continue
-        leg = day.leg
-        readable = leg is not None and not leg.problems and leg.route == day.route
-        flight = leg.flight if leg is not None else None
-        times = (flight.departure_time, flight.arrival_time) if flight else None
-        known = _leg_hours(leg.duration, times) if readable and leg is not None else None
-        if known is None:
-            since = 0.0
-            continue
-        cities = [place.city for place in (*day.meals, *day.sights)]
-        hours = DayHours(day, since, *known, cities.count(day.start), cities.count(day.end))
-        yield hours
-        since = max(0.0, (hours.landing or 0.0) - DAY_MINUTES)
+        leg, known = day.leg, None
+        if leg is not None and not leg.problems and leg.route == day.route:
+            flight = leg.flight
+            times = (flight.departure_time, flight.arrival_time) if flight else None
+            known = _leg_hours(leg.duration, times)
+        if known is not None:
+            cities = [place.city for place in (*day.meals, *day.sights)]
+            hours = DayHours(day, since, *known, cities.count(day.start), cities.count(day.end))
+            yield hours
+        since = 0.0 if known is None else max(0.0, hours.landing - DAY_MINUTES)
 
 
 @lru_cache(4096)
@@ -99,31 +95,28 @@ def impossible_hours(plan: StrictPlan) -> Iterator[Evidence]:
 def _spare(hours: DayHours) -> tuple[float, float]:
     """Minutes that are left before the leg and behind it, below 0 where there are too few. Without
     a flight they are the same minutes."""
-    landing = hours.landing
-    if hours.departure is None or landing is None:
-        things = VISIT_MINUTES * (hours.before + hours.after)
-        spare = DAY_MINUTES - hours.since - (hours.leg_minutes or 0) - things
+    before, after = VISIT_MINUTES * hours.before, VISIT_MINUTES * hours.after
+    if hours.departure is None:
+        spare = DAY_MINUTES - hours.since - hours.taken - before - after
         return spare, spare
-    morning = hours.departure - hours.since - VISIT_MINUTES * hours.before
-    if landing >= DAY_MINUTES:  # tomorrow: nothing is left of today, and nothing may need it
-        return morning, -1.0 if hours.after else 0.0
-    return morning, DAY_MINUTES - max(0.0, landing) - VISIT_MINUTES * hours.after
+    morning = hours.departure - hours.since - before
+    if hours.landing >= DAY_MINUTES:  # tomorrow: nothing is left of today, and nothing may need it
+        return morning, -1.0 if after else 0.0
+    return morning, DAY_MINUTES - max(0.0, hours.landing) - after
 
 
 def _too_full(hours: DayHours, morning: float) -> Evidence:
-    landing, begins = hours.landing, ""
-    if hours.since:
-        begins = f"begins with a landing at {clock_text(hours.since)}, "
-    if hours.departure is None or landing is None:
-        way = f"{span_text(hours.leg_minutes)} by road and " if hours.leg_minutes else ""
-        found = f"{begins}{way}{_things(hours.before + hours.after)}"
-        left = DAY_MINUTES - hours.since - (hours.leg_minutes or 0)
+    found = f"begins with a landing at {clock_text(hours.since)}, " if hours.since else ""
+    if hours.departure is None:
+        way = f"{span_text(hours.taken)} by road and " if hours.taken else ""
+        found += f"{way}{_things(hours.before + hours.after)}"
+        left = DAY_MINUTES - hours.since - hours.taken
     elif morning < 0:
-        found = f"{begins}{_things(hours.before)}, then leaves {clock_text(hours.departure)}"
+        found += f"{_things(hours.before)}, then leaves {clock_text(hours.departure)}"
         left = hours.departure - hours.since
     else:
-        found = f"lands {clock_text(landing)}, then {_things(hours.after)}"
-        left = DAY_MINUTES - landing
+        found = f"lands {clock_text(hours.landing)}, then {_things(hours.after)}"
+        left = DAY_MINUTES - hours.landing
     needed = "time for each meal and sight in the city where the traveller then is"
     return hours.day.wrong(None, f"{found}; {span_text(max(0.0, left))} are left", needed)
 

@@ -21,6 +21,7 @@ from tripwright.domains.travelplanner.plan.plan import FIELDS_AS_CHECKED, MEALS,
 from tripwright.domains.travelplanner.query import Query, why_no_days, why_no_trip, why_outside
 from tripwright.domains.travelplanner.rules.clock import impossible_hours
 from tripwright.domains.travelplanner.rules.facts import (
+    LIVABLE_NAMES,
     Cost,
     CostKind,
     applicable_hard,
@@ -429,7 +430,7 @@ def judge_strict(query: Query, plan: Any, world: World) -> Verdict:
     """`also_passes` of its details says whether the livable rules would pass the plan, too."""
     strict_plan = read_plan(query, plan, world)
     verdict = _judged(strict_plan, "strict")
-    is_livable = verdict.final and not any(any(wrong) for _, wrong in unlivable(strict_plan))
+    is_livable = verdict.final and not any(unlivable(strict_plan))
     return replace(verdict, details={**verdict.details, ALSO_PASSES: {"livable": is_livable}})
 
 
@@ -445,7 +446,10 @@ def _judged(plan: StrictPlan, rules: str) -> Verdict:
     costs = tuple(costs_of(plan)) if plan.query.people_number is not None else ()
     hard, days = _hard(plan, asked, costs), {}
     if rules == "livable":
-        days = {name: _fact(name, wrong) for name, wrong in unlivable(plan)}
+        wrong = list(unlivable(plan))
+        days = {
+            name: _fact(name, (each for of, each in wrong if of == name)) for name in LIVABLE_NAMES
+        }
     return plan_verdict(rules, asked, facts, hard, costs or None, livable=days)
 
 
