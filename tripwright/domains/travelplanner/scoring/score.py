@@ -116,7 +116,8 @@ def judge_line(line: PlanLine, world: World, rules: str) -> Verdict:
     if not trusts_fields and (problem := contradiction(line.query, world)) is not None:
         asked, delivered = applicable_hard(line.query), bool(line.plan)
         verdict = plan_verdict(rules, asked, error=CONTRADICTED, delivered=delivered)
-        return replace(verdict, details={**verdict.details, "problem": problem})
+        found = f"line {line.number}: {problem}"
+        return replace(verdict, details={**verdict.details, "problem": found})
     return judge(line.query, line.plan, world, rules)
 
 
