@@ -70,13 +70,10 @@ def leaving(hours: DayHours, home: str) -> tuple[tuple[float, float], list[Claus
     """Between which minutes the day's leg can leave, and the clauses that this does not meet. A
     flight leaves when it leaves, a road so that each meal and sight has its time; a day without
     travel is in one city to its end."""
-    if not hours.day.travels:
-        earliest, latest = DAY_MINUTES, DAY_MINUTES
-    elif hours.departure is not None:
-        earliest, latest = hours.departure, hours.departure
-    else:
-        earliest = hours.since + VISIT_MINUTES * hours.before
-        latest = DAY_MINUTES - hours.taken - VISIT_MINUTES * hours.after
+    earliest = hours.since + VISIT_MINUTES * hours.before
+    latest = DAY_MINUTES - hours.taken - VISIT_MINUTES * hours.after
+    if (certain := hours.departure if hours.day.travels else DAY_MINUTES) is not None:
+        earliest = latest = certain
     unmet = []
     for clause in (*_meals(hours, home), _length(hours)):
         narrowed = max(earliest, clause.earliest), min(latest, clause.latest)
@@ -113,7 +110,7 @@ def _length(hours: DayHours) -> Clause:
     day, before, after = hours.day, VISIT_MINUTES * hours.before, VISIT_MINUTES * hours.after
     begins = [USUAL_MINUTES[p.field][1] - VISIT_MINUTES for p in day.meals if p.city == day.start]
     ends = [USUAL_MINUTES[p.field][0] + VISIT_MINUTES for p in day.meals if p.city == day.end]
-    earliest = max(ends, default=0) - LONGEST_DAY + before
+    earliest: float = max(ends, default=0) - LONGEST_DAY + before
     latest = min(begins, default=DAY_MINUTES) + LONGEST_DAY - after - hours.taken
     if before + hours.taken + after > LONGEST_DAY:
         earliest = math.inf

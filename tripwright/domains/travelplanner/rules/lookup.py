@@ -189,7 +189,8 @@ class Lookup:
         if text not in self._restaurants:
             name, city = name_and_city(text)
             row = next(
-                (row for row in _of_city(self.world, "restaurant", city) if name in row.name), None
+                (row for row in rows_of_city(self.world, "restaurant", city) if name in row.name),
+                None,
             )
             self._restaurants[text] = city, row
         return self._restaurants[text]
@@ -199,7 +200,7 @@ class Lookup:
         if text not in self._stays:
             name, city = name_and_city(text)
             self._stays[text] = [
-                row for row in _of_city(self.world, "accommodation", city) if name in row.name
+                row for row in rows_of_city(self.world, "accommodation", city) if name in row.name
             ]
         return self._stays[text]
 
@@ -209,7 +210,7 @@ class Lookup:
 
     def has_attraction(self, text: Any) -> bool:
         name, city = name_and_city(text)
-        return any(name in row.name for row in _of_city(self.world, "attraction", city))
+        return any(name in row.name for row in rows_of_city(self.world, "attraction", city))
 
     def flights_numbered(self, number: str) -> list[Flight]:
         if number not in self._flights:
@@ -246,7 +247,7 @@ def city_lookup(world: World) -> CityOf:
             place = kind, before_parenthesis(city).strip()
             if place not in names:
                 # some names of the tables have blanks around them, which no plan can show
-                rows = [row.name.strip() for row in _of_city(world, *place)]
+                rows = [row.name.strip() for row in rows_of_city(world, *place)]
                 names[place] = {*rows, *map(typed, rows)}
             if name.strip() in names[place] or typed(name) in names[place]:
                 return city
@@ -255,7 +256,7 @@ def city_lookup(world: World) -> CityOf:
     return city_of
 
 
-def _of_city(world: World, kind: PlaceKind, city: str) -> list[Any]:
+def rows_of_city(world: World, kind: PlaceKind, city: str) -> list[Any]:
     if kind == "restaurant":
         return world.restaurants(city)
     return world.attractions(city) if kind == "attraction" else world.accommodations(city)

@@ -39,7 +39,6 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 from weakref import WeakKeyDictionary
@@ -49,11 +48,12 @@ from tripwright.domains.travelplanner.plan.plan import (
     FIELDS_AS_CHECKED,
     MEALS,
     NOTHING,
+    PlaceKind,
     typed,
 )
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.facts import shown
-from tripwright.domains.travelplanner.rules.lookup import road_cost_usd
+from tripwright.domains.travelplanner.rules.lookup import road_cost_usd, rows_of_city
 from tripwright.domains.travelplanner.rules.official import FORBIDDING_RULE, ROOMS, is_wanted_room
 from tripwright.verdict import Evidence
 from tripwright.world.records import Accommodation, Flight
@@ -191,7 +191,6 @@ def _is_near(claim: float | None, true: float | None, least: float = 0.0) -> boo
 # ---- which rows of the tables a named place is
 
 
-Table = Literal["restaurant", "attraction", "accommodation"]
 Key = tuple[str, str | None]
 
 
@@ -215,7 +214,9 @@ class PlaceMention(NamedTuple):
     alike: tuple[str, ...] = ()  # names of the city between which it does not choose
 
 
-_KNOWN: WeakKeyDictionary[World, dict[tuple[Table, str], dict[str, NameRows]]] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[World, dict[tuple[PlaceKind, str], dict[str, NameRows]]] = (
+    WeakKeyDictionary()
+)
 
 
 class PlaceLookup:
@@ -225,7 +226,7 @@ class PlaceLookup:
         self._world = world
         self._known = _KNOWN.setdefault(world, {})
 
-    def place(self, table: Table, field: str, text: str) -> PlaceMention:
+    def place(self, kind: PlaceKind, field: str, text: str) -> PlaceMention:
         """The city follows the last comma. Without a comma there is a name, and no city."""
         text = text.rstrip(END)
         name, comma, place = text.rpartition(",")
@@ -233,38 +234,33 @@ class PlaceLookup:
             return PlaceMention(field, text, None, [], (_folded(text), None))
         name, place = name.strip(), place.strip()
         city = city_named(place, self._world)
-        rows_of_name = self._of_city(table, city).get(name) if city is not None else None
+        rows_of_name = self._of_city(kind, city).get(name) if city is not None else None
         alike: list[str] = []
         if rows_of_name is None and city is not None:
-            alike = self._typed_alike(table, city, name)
-            rows_of_name = self._of_city(table, city)[alike[0]] if len(alike) == 1 else None
+            alike = self._typed_alike(kind, city, name)
+            rows_of_name = self._of_city(kind, city)[alike[0]] if len(alike) == 1 else None
         if rows_of_name is None:
             return PlaceMention(field, text, city, [], (_folded(name), city), tuple(alike))
         return PlaceMention(field, text, city, rows_of_name.rows, (rows_of_name.folded, city))
 
-    def _typed_alike(self, table: Table, city: str, name: str) -> list[str]:
+    def _typed_alike(self, kind: PlaceKind, city: str, name: str) -> list[str]:
         """Names that are this one but for the signs that keyboards lack."""
         wanted = typed(name)
-        return [row for row in self._of_city(table, city) if typed(row) == wanted]
+        return [row for row in self._of_city(kind, city) if typed(row) == wanted]
 
-    def _of_city(self, table: Table, city: str) -> dict[str, NameRows]:
-        rows_by_name = self._known.get((table, city))
+    def _of_city(self, kind: PlaceKind, city: str) -> dict[str, NameRows]:
+        rows_by_name = self._known.get((kind, city))
         if rows_by_name is None:
-            rows_of: dict[Table, Callable[[str], list[Any]]] = {
-                "restaurant": self._world.restaurants,
-                "attraction": self._world.attractions,
-                "accommodation": self._world.accommodations,
-            }
             rows_by_name = {}
-            for row in rows_of[table](city):
+            for row in rows_of_city(self._world, kind, city):
                 name = row.name.strip()
                 if name not in ("", "-"):
                     rows_by_name.setdefault(name, NameRows(_folded(name), [])).rows.append(row)
-            if table == "accommodation":
+            if kind == "accommodation":
                 rows_by_name = _apart(rows_by_name)
-            if table == "attraction":
+            if kind == "attraction":
                 rows_by_name = _sights(rows_by_name)
-            self._known[table, city] = rows_by_name
+            self._known[kind, city] = rows_by_name
         return rows_by_name
 
 
