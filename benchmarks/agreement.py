@@ -62,7 +62,7 @@ def disagreements(query: Query, world: World, number: int, counts: Counter[str])
         plans.append((f"{rules} {name}", solved["plan"]))
         verdict = judge_plan(asked[rules], solved["plan"], world, rules)
         if not verdict.final:
-            yield f"{rules} {name} plan fails: {[each.message for each in verdict.failures][:2]}"
+            yield f"{rules} {name} plan fails: {[each.message for each in verdict.failed][:2]}"
         elif verdict.details["total_cost"] != solved["cost_usd"]:
             yield f"{name}: {solved['cost_usd']} planned, {verdict.details['total_cost']} judged"
     by_turns = ("careful", "brief")[number % 2]
