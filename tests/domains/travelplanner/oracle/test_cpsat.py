@@ -74,6 +74,24 @@ def test_both_find_the_same_in_a_world_with_larger_states(solve_cpsat):
         planned += ours.cost_usd is not None
 
 
+@pytest.mark.parametrize(("seed", "count"), [(4, 40), (5, 40)])
+def test_both_find_the_same_livable_plan(solve_cpsat, seed, count):
+    """Of seed 5 some ask for more cuisines than full days have meals: none may be counted twice."""
+    pytest.importorskip("ortools")
+    world, rng = World.in_memory(build_tables("nano", seed)), random.Random(f"livable-{seed}")
+    planned = 0
+    for _ in range(count):
+        query = any_query(world, rng)
+        ours, theirs = (
+            solve(query, world, livable=True),
+            solve_cpsat(query, world, 30, livable=True),
+        )
+        assert theirs.status == ("infeasible" if ours.cost_usd is None else "optimal"), query
+        assert theirs.cost_usd == ours.cost_usd, query
+        planned += ours.cost_usd is not None
+    assert planned >= 5
+
+
 def test_a_request_that_cannot_be_tried_is_infeasible(solve_cpsat):
     pytest.importorskip("ortools")
     world = World.in_memory(build_tables("nano", 1))

@@ -213,10 +213,8 @@ class TimedProblem(Problem):
         self, origin: str, destination: str, day: int, driving: bool
     ) -> int | None:
         """The meals of the day at the price of the cheapest restaurants."""
-        prices = [
-            cents(rows[0].average_cost_usd) * self.query.party_size if rows else 0
-            for rows in (self.meals(origin)[0], self.meals(destination)[0])
-        ]
+        party = self.query.party_size
+        prices = [party * self.cents_with_legs(city) for city in (origin, destination)]
         costs = (
             party_cents(way.leg)
             + sum(held.count(side) * price for side, price in zip(SIDES, prices, strict=True))
@@ -224,6 +222,11 @@ class TimedProblem(Problem):
             for held in self.days_of(way, 0)
         )
         return min(costs, default=None)
+
+    def cents_with_legs(self, city: str) -> int:
+        """The cheapest restaurant under livable rules; no bound may count such a meal twice."""
+        rows = self.meals(city)[0] if self.livable else []
+        return cents(rows[0].average_cost_usd) if rows else 0
 
     def menus(self, city: str, count: int) -> Meals:
         """Of exactly so many different restaurants; at home nobody eats out."""

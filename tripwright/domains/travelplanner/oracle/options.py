@@ -426,16 +426,21 @@ class Problem:
         # of travel have.
         most = max(required, min(len(self.wanted), required + 2 * len(MEALS)))
         sets: dict[int, tuple[int, tuple[int, ...]]] = {}
-        for meals in counts[required : most + 1]:
-            for mask, value in meals.items():
-                if mask not in sets or value[0] < sets[mask][0]:
-                    sets[mask] = value
+        for extra, meals in enumerate(counts[required : most + 1]):
+            for mask, (full_price, indices) in meals.items():
+                price = full_price - extra * self.cents_with_legs(city)
+                if mask not in sets or price < sets[mask][0]:
+                    sets[mask] = price, indices
         if not sets:
             return f"{city} has too few restaurants for distinct meals."
         if len(self.sights(city)) < nights - 1:
             return f"{city} has too few attractions."
         costs = tuple(cents(stay.accommodation.price_usd) * stay.rooms * nights for stay in fitting)
         return CityOffer(fitting, costs, _undominated(sets, self.query.party_size))
+
+    def cents_with_legs(self, city: str) -> int:
+        """What of a meal on a day of travel, for one person, is in the least price of a leg."""
+        return 0
 
     def _meals(self, city: str) -> tuple[list[Restaurant], list[Meals]]:
         rows = restaurants(self.world, city)
