@@ -218,21 +218,23 @@ def restaurants(world: World, city: str) -> list[Restaurant]:
 
 def attractions(world: World, city: str) -> list[Attraction]:
     """One row for each sight whose name survives the plan's text, in file order. Names at one house
-    number, or at one spot, are one sight."""
-    sights: list[Attraction] = []
-    seen: set[str | tuple[str, str]] = set()
-    for row in world.attractions(city):
-        if not _is_plain(row.name) or ";" in row.name:
-            continue
-        signs: list[str | tuple[str, str]] = [_letters(row.name)]
-        if any(c.isdigit() for c in row.address.split(",")[0]):
-            signs.append(row.address)
+    number, or at one spot, are one sight, also by way of a third name."""
+    rows = world.attractions(city)
+    sights: list[tuple[list[Attraction], set[str | tuple[str, str]]]] = []
+    for row in rows:
+        signs: set[str | tuple[str, str]] = {_letters(row.name)}
+        street = row.address.split(",")[0]
+        if street[:1].isdigit() and " " in street:
+            signs.add(street)
         if all(re.search(r"\.\d{3}", degrees) for degrees in (row.latitude, row.longitude)):
-            signs.append((row.latitude, row.longitude))
-        if seen.isdisjoint(signs):
-            sights.append(row)
-        seen.update(signs)
-    return sights
+            signs.add((row.latitude, row.longitude))
+        same = [sight for sight in sights if not signs.isdisjoint(sight[1])]
+        names = [*(each for others, _ in same for each in others)]
+        names += [row] * (_is_plain(row.name) and ";" not in row.name)
+        signs.update(*(others for _, others in same))
+        sights = [sight for sight in sights if sight not in same] + [(names, signs)]
+    chosen = [names[0] for names, _ in sights if names]
+    return [row for row in rows if any(row is each for each in chosen)]
 
 
 def _letters(name: str) -> str:

@@ -276,17 +276,22 @@ def _apart(rows_by_name: dict[str, NameRows]) -> dict[str, NameRows]:
 def _sights(rows_by_name: dict[str, NameRows]) -> dict[str, NameRows]:
     """Several names at one house number of a street, or at one spot, are one sight."""
     folded_at: dict[tuple[str, ...], str] = {}
-    sights = {}
+    sights: dict[str, NameRows] = {}
     for name, each in rows_by_name.items():
         row = each.rows[0]
-        spots: list[tuple[str, ...]] = []
-        if any(map(str.isdigit, row.address.partition(",")[0])):
-            spots.append((row.address,))
+        street = row.address.partition(",")[0]
+        spots: list[tuple[str, ...]] = [(each.folded,)]
+        if street[:1].isdigit() and " " in street:
+            spots.append(("street", street))  # its ZIP code is another in some rows
         if min(len(degrees.partition(".")[2]) for degrees in (row.latitude, row.longitude)) > 2:
             spots.append((row.latitude, row.longitude))  # to some hundred metres at the least
-        folded = next((folded_at[spot] for spot in spots if spot in folded_at), each.folded)
+        known = {folded_at[spot] for spot in spots if spot in folded_at}
+        folded = min(known, default=each.folded)
         folded_at.update(dict.fromkeys(spots, folded))
         sights[name] = NameRows(folded, each.rows)
+        if len(known) > 1:  # it shows that two known ones are one
+            folded_at = {spot: folded if f in known else f for spot, f in folded_at.items()}
+            sights = {n: NameRows(folded if f in known else f, r) for n, (f, r) in sights.items()}
     return sights
 
 
