@@ -21,8 +21,8 @@ above the limit.
 `--files` does the same with files of six other kinds (`fuzz_files.py`).
 
 `--misread` asks something else: plans that pass are changed a little (`misread.py`), and each that
-the strict rules still accept is read as a traveller reads it. Exit code 1 where that differs from
-what was judged.
+the strict rules still accept is read as a traveller reads it, words and hours; and each that they
+refuse for its hours, sights or beds alone. Exit code 1 where that differs from what was judged.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
 sys.path.insert(0, str(Path(__file__).parent))
-from misread import differences, judged, mutant
+from misread import differences, judged, mutant, refused_for_nothing, widen
 
 LIMIT_MS = 50.0
 LONGEST = 100_000  # characters of one text
@@ -163,11 +163,13 @@ class Case(NamedTuple):
     world: World
 
 
-def cases(worlds: int, per_world: int) -> list[Case]:
-    """Requests with plans that can be met."""
+def cases(worlds: int, per_world: int, wide: bool = False) -> list[Case]:
+    """Requests with plans that can be met; `wide`: in worlds with more sights and odd flights."""
     made = []
     for seed in range(worlds):
         tables = build_tables("nano", seed)
+        if wide:
+            widen(tables, seed)
         # every fifth place has a twin whose name differs in signs alone
         for rows in (tables.restaurants, tables.attractions, tables.accommodations):
             twins = [(row[0].replace(" ", " - "), *row[1:]) for row in rows[::5]]
@@ -351,26 +353,40 @@ def shown(value: Any) -> str:
 
 
 def misread(pool: list[Case], count: int, seed: int, only: int | None) -> int:
+    made, passed, refused = Counter[str](), Counter[str](), Counter[str]()
     accepted, unread = 0, list[int]()
     for index in range(count) if only is None else (only,):
         rng = random.Random(f"misread-{seed}-{index}")
         case = rng.choice(pool)
-        query = read_query(case.query)
-        kind, text = mutant(rng, case.p3, case.official, case.world, query)
+        draft, text, changes = mutant(
+            rng, case.p3, case.official, case.world, read_query(case.query)
+        )
+        kind, query = draft.kind, draft.query
+        made.update(changes)
         read = judged(text, kind, query, case.world)
-        if read is None or not read.verdict.final:
+        if read is None:
             continue
-        accepted += 1
-        found = list(differences(text, kind, query, read))
+        if read.verdict.final:
+            accepted += 1
+            passed.update(changes)
+            found = list(differences(text, kind, query, read))
+        else:
+            failed = [name for name, fact in read.verdict.facts.items() if fact.passed is False]
+            refused[failed[0] if len(failed) == 1 else "several"] += 1
+            nothing = refused_for_nothing(query, read)
+            found = [f"refused though sound: {nothing}"] if nothing else []
         if found:
             unread.append(index)
             if len(unread) <= 40:
                 print(f"input {index} ({kind}): {'; '.join(found)[:400]}")
             if only is not None:
-                print(text)
+                print(json.dumps(query.record()), text, read.verdict.facts, sep="\n")
+    for name, count_made in sorted(made.items()):
+        print(f"{name}: {passed[name]:,} of {count_made:,} accepted")
+    print("refused for one rule alone:", dict(refused.most_common()))
     print(
         f"{count if only is None else 1:,} mutants of seed {seed}: {accepted:,} accepted,"
-        f" {len(unread):,} of them say something that was not judged"
+        f" {len(unread):,} are not what was judged"
     )
     return 1 if unread else 0
 
@@ -394,7 +410,7 @@ def main() -> int:
 
         make: Callable[[int], Any] = partial(Files(changed).make_input, seed=given.seed)
     else:
-        pool = cases(6, 12)
+        pool = cases(6, 12, given.misread)
         make = partial(make_input, seed=given.seed, pool=pool)
     if given.misread:
         return misread(pool, given.n, given.seed, given.only)
