@@ -65,7 +65,7 @@ def test_every_finished_stage_is_examined_and_nothing_twice(recipe, trained, cap
     examine.examine(Path("tiny.toml"), trained)
     printed = capsys.readouterr().out
     assert held == ["after_rl", "emptied_tools"]
-    assert "comparisons" in printed
+    assert "RL against the cold start" in printed
     assert json.loads((trained / "comparison.json").read_text())["final"]["n"] == 4
 
 

@@ -3,8 +3,9 @@ and controls."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -49,4 +50,20 @@ def examine(
     from tripwright.training.recipe import load_recipe, recipe_of_run
 
     read = (recipe_of_run if path.is_dir() else load_recipe)(path, changes or ())
-    print_figures(examine_run(read, folder, step), as_json)
+    figures = examine_run(read, folder, step)
+    print_figures(figures if as_json else compared_in_points(figures), as_json)
+
+
+def compared_in_points(figures: Mapping[str, Any]) -> dict[str, Any]:
+    """The figures of an examination, with a line for each metric of a comparison."""
+    from tripwright.evals.report.markup import Difference
+
+    tables = {
+        words: {
+            metric: {"difference": found.words, "95% interval": found.interval, "p": found.p}
+            for metric, record in comparison.items()
+            if (found := Difference.of(record)) is not None
+        }
+        for words, comparison in figures["comparisons"].items()
+    }
+    return {name: value for name, value in figures.items() if name != "comparisons"} | tables

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+from tripwright.cli.examine import compared_in_points
 from tripwright.cli.options import option
 from tripwright.cli.table import print_figures
 
@@ -30,5 +31,5 @@ def quickstart(
     from tripwright.training.stages import quickstart as whole_loop
 
     began = time.monotonic()
-    figures = whole_loop(out, minutes, seed, threads)
+    figures = compared_in_points(whole_loop(out, minutes, seed, threads))
     print_figures({**figures, "minutes": (time.monotonic() - began) / 60}, as_json=False)

@@ -80,8 +80,8 @@ class Mix:
         if not any(self.levels) or not self.days or not set(self.days) <= CITIES_BY_DAYS.keys():
             lengths = ", ".join(map(str, CITIES_BY_DAYS))
             raise UserError(
-                f"a mix needs days out of {lengths} and a level with weight, found days {self.days}"
-                f" and levels {self.levels}."
+                f"a mix needs days out of {lengths} and a level with weight, found days"
+                f" {','.join(map(str, self.days))} and levels {':'.join(map(str, self.levels))}."
             )
         low, high = self.slack
         is_feasible = self.keep == "feasible"
