@@ -73,7 +73,7 @@ def shown(folder: Path, typed: Callable[..., Any]) -> Callable[[str], str]:
 # ---- the view
 
 
-@pytest.mark.parametrize("rules", RULES)
+@pytest.mark.parametrize("rules", sorted({*RULES} - {"livable"}))
 def test_a_sound_plan_with_its_prices(world, query, rules, shown):
     verdict = judge(query, official(query, world), world, rules)
     page = shown(f"{{p}}/plans.jsonl {{w}} --line 1 --rules {rules}")

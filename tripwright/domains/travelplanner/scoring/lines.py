@@ -215,7 +215,7 @@ _CONTRADICTIONS: WeakKeyDictionary[World, dict[str, str | None]] = WeakKeyDictio
 def contradiction(query: Query, world: World) -> str | None:
     """Where a request's fields are not what its own text says, in a sentence; None where they are,
     and where the text does not decide. A wish that the text lacks is believed: it only asks more.
-    """
+    So is a party where the text tells of none, which reads as one person."""
     remembered = _CONTRADICTIONS.setdefault(world, {})
     if (key := query.model_dump_json()) not in remembered:
         if len(remembered) >= MOST_REMEMBERED:
@@ -224,7 +224,9 @@ def contradiction(query: Query, world: World) -> str | None:
         differing = (
             f"{each.field} {each.value}, where its text says {each.reading}"
             for each in mismatches(query, query.query or "", places)
-            if each.problem is None and each.reading is not None
+            if each.problem is None
+            and each.reading is not None
+            and not (each.field == "people_number" and each.reading == 1)
         )
         found = next(differing, None)
         remembered[key] = f"the request has {found}" if found else None

@@ -112,7 +112,7 @@ def judge_line(line: PlanLine, world: World, rules: str) -> Verdict:
         asked = ("valid_cost",) if line.query is None else applicable_hard(line.query)
         delivered = line.error == NOT_INFERRED and bool(line.plan)
         return plan_verdict(rules, asked, error=line.error, delivered=delivered)
-    trusts_fields = rules in ("official", "star") or not line.has_own_fields
+    trusts_fields = rules in ("official", "star") or not line.has_own_fields or line.problem
     if not trusts_fields and (problem := contradiction(line.query, world)) is not None:
         asked, delivered = applicable_hard(line.query), bool(line.plan)
         verdict = plan_verdict(rules, asked, error=CONTRADICTED, delivered=delivered)

@@ -17,6 +17,7 @@ from tripwright.domains.travelplanner.rules.facts import FACT_TITLES
 from tripwright.domains.travelplanner.scoring.lines import (
     BAD_LINE,
     BAD_PLAN,
+    CONTRADICTED,
     NOT_INFERRED,
     QueryFile,
     Split,
@@ -116,7 +117,8 @@ def _check_any(plans: Path, records: list[dict[str, Any]]) -> None:
             " line."
         )
     if all(
-        each.get("problem") and _error(each) not in (BAD_PLAN, NOT_INFERRED) for each in records
+        each.get("problem") and _error(each) not in (BAD_PLAN, NOT_INFERRED, CONTRADICTED)
+        for each in records
     ):
         raise UserError(f"{plans}: no line of it can be judged. {records[0]['problem']}.")
 
