@@ -134,7 +134,7 @@ def test_check_sums_up_by_kind(place, tmp_path, typed):
         ("--keep infeasible --slack 1.05:1.3", "slack"),
         ("--slack 0.9:1.3", "slack"),
         ("--slack nan:nan", "--slack 'nan:nan'"),
-        ("--days 4", "days (4,)"),
+        ("--days 4", "days 4 and levels 4:3:3"),
         ("--days 3,x", "--days '3,x'"),
         ("--levels 1:1", "--levels '1:1'"),
         ("--not-in {place}/none.jsonl", "No query file at"),

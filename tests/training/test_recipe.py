@@ -108,7 +108,7 @@ def test_arrays_are_tuples_whole_numbers_are_fractions_and_none_is_none(tmp_path
         ("[sft.optimizer]\nbetas = [1.5, 0.9]", r"'betas': .*less than 1"),
         (
             "[data.mix]\ndays = [4]",
-            r"data\.mix: a mix needs days out of 3, 5, 7 .*, found days \(4,\)",
+            r"data\.mix: a mix needs days out of 3, 5, 7 .*, found days 4 and levels 4:3:3",
         ),
         ("[data.mix]\nslack = [1.5, 1.2]", r"data\.mix: slack is a range from low to high"),
         ("[model.shape]\nheads = 3", r"heads \(3\) must be a multiple of kv_heads \(2\)"),
