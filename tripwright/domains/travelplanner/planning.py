@@ -43,8 +43,8 @@ def solve_query(
 ) -> Solved:
     """One object of `solve --json`, less its line number. `k`: adds `plans`, the k cheapest within
     the budget or as many as exist. `why`: adds what conflicts where there is no plan, and the
-    single changes after which there is one. By the livable rules it is always
-    the cheapest plan. Raises UserError for other rules than `PlannedRules`."""
+    single changes after which there is one. By the livable rules the plan is always the cheapest.
+    Raises UserError for other rules than `PlannedRules`."""
     if rules not in get_args(PlannedRules):
         known = " and ".join(get_args(PlannedRules))
         raise UserError(f"Plans are made by the rules {known}, and not by '{rules}'.")

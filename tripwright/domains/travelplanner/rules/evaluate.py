@@ -21,6 +21,8 @@ from tripwright.world.store import World
 
 Rules = Literal["official", "star", "strict", "livable"]
 RULES: tuple[str, ...] = ("strict", "star", "official", "livable")
+# who reads a plan as rows, and its hours; the others go by its words
+BY_ROWS = ("strict", "livable")
 # counted up where a plan may get another verdict: strict reads the clock since version 2
 VERSIONS = {"strict": 2}
 _JUDGES = {

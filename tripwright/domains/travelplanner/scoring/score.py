@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tripwright.domains.travelplanner.query import Query
-from tripwright.domains.travelplanner.rules.evaluate import VERSIONS, check_rules, judge
+from tripwright.domains.travelplanner.rules.evaluate import BY_ROWS, VERSIONS, check_rules, judge
 from tripwright.domains.travelplanner.rules.facts import (
     COMMONSENSE_NAMES,
     HARD_NAMES,
@@ -112,8 +112,8 @@ def judge_line(line: PlanLine, world: World, rules: str) -> Verdict:
         asked = ("valid_cost",) if line.query is None else applicable_hard(line.query)
         delivered = line.error == NOT_INFERRED and bool(line.plan)
         return plan_verdict(rules, asked, error=line.error, delivered=delivered)
-    trusts_fields = rules in ("official", "star") or not line.has_own_fields or line.problem
-    if not trusts_fields and (problem := contradiction(line.query, world)) is not None:
+    is_compared = rules in BY_ROWS and line.has_own_fields and not line.problem
+    if is_compared and (problem := contradiction(line.query, world)) is not None:
         asked, delivered = applicable_hard(line.query), bool(line.plan)
         verdict = plan_verdict(rules, asked, error=CONTRADICTED, delivered=delivered)
         found = f"line {line.number}: {problem}"
@@ -241,7 +241,7 @@ def _counts(query: Query | None, verdict: Verdict) -> Counter[Any]:
     counts = Counter[Any](
         {"n": 1, "delivered": int(verdict.delivered), "final": int(verdict.final)}
     )
-    if verdict.rules in ("strict", "livable"):
+    if verdict.rules in BY_ROWS:
         counts["livable asked"], counts["livable"] = 1, int(is_livable(verdict))
     none_broken = wishes is not None and False not in passed
     honest_sense, honest_hard = list(commonsense.values()), list(hard.values())

@@ -21,7 +21,7 @@ from tripwright.domains.travelplanner.plan_view import (
     verdict_words,
 )
 from tripwright.domains.travelplanner.query import why_elsewhere
-from tripwright.domains.travelplanner.rules.evaluate import RULES, Rules
+from tripwright.domains.travelplanner.rules.evaluate import BY_ROWS, RULES, Rules
 from tripwright.domains.travelplanner.rules.livable import timetable
 from tripwright.domains.travelplanner.rules.strict_reading import read_plan as read_strictly
 from tripwright.domains.travelplanner.scoring.lines import PlanLine, read_plan
@@ -67,7 +67,7 @@ def show(  # long: most of it is help
         typer.echo(json.dumps(score_line(entry.number, verdict)))
     else:
         hours = None
-        if place and entry.query and verdict and verdict.final:
+        if place and entry.query and verdict and verdict.final and rules in BY_ROWS:
             hours = timetable(read_strictly(entry.query, entry.plan, place))
         view = plan_view(entry.query, entry.plan, verdict, _notes(entry, place), hours)
         colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
