@@ -604,7 +604,8 @@ def _why_infeasible(problem: TimedProblem) -> str:
         if k_cheapest(easier, 1):
             return "no reachable choice of cities serves every wanted cuisine."
     ways = f"from {query.org} to {query.dest} and back"
+    days = " and days that the livable rules accept" if problem.livable else ""
     return (
         f"no order of cities has transport on these dates ({ways}) with a fitting stay for the"
-        " nights between."
+        f" nights between{days}."
     )
