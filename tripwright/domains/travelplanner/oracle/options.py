@@ -216,25 +216,34 @@ def restaurants(world: World, city: str) -> list[Restaurant]:
     return sorted(options, key=lambda row: row.average_cost_usd)
 
 
+Sign = str | tuple[str, str]  # by which sights are one: letters of a name, house, spot
+# the rows that a plan can name, with their places in the file
+Sight = tuple[list[tuple[int, Attraction]], list[Sign]]
+_is_precise = re.compile(r".*\.\d{3}").match  # degrees to some hundred metres at the least
+
+
 def attractions(world: World, city: str) -> list[Attraction]:
     """One row for each sight whose name survives the plan's text, in file order. Names at one house
     number, or at one spot, are one sight, also by way of a third name."""
-    rows = world.attractions(city)
-    sights: list[tuple[list[Attraction], set[str | tuple[str, str]]]] = []
-    for row in rows:
-        signs: set[str | tuple[str, str]] = {_letters(row.name)}
+    sight_with: dict[Sign, Sight] = {}
+    for place, row in enumerate(world.attractions(city)):
+        signs: list[Sign] = [_letters(row.name)]
         street = row.address.split(",")[0]
         if street[:1].isdigit() and " " in street:
-            signs.add(street)
-        if all(re.search(r"\.\d{3}", degrees) for degrees in (row.latitude, row.longitude)):
-            signs.add((row.latitude, row.longitude))
-        same = [sight for sight in sights if not signs.isdisjoint(sight[1])]
-        names = [*(each for others, _ in same for each in others)]
-        names += [row] * (_is_plain(row.name) and ";" not in row.name)
-        signs.update(*(others for _, others in same))
-        sights = [sight for sight in sights if sight not in same] + [(names, signs)]
-    chosen = [names[0] for names, _ in sights if names]
-    return [row for row in rows if any(row is each for each in chosen)]
+            signs.append(street)
+        if _is_precise(row.latitude) and _is_precise(row.longitude):
+            signs.append((row.latitude, row.longitude))
+        sight: Sight = ([], signs)
+        for sign in signs:
+            known = sight_with.get(sign, sight)
+            if known is not sight:
+                sight = (known[0] + sight[0], known[1] + sight[1])
+                sight_with.update(dict.fromkeys(sight[1], sight))
+        if _is_plain(row.name) and ";" not in row.name:
+            sight[0].append((place, row))
+        sight_with.update(dict.fromkeys(signs, sight))
+    firsts = dict(min(rows) for rows, _ in sight_with.values() if rows)
+    return [row for _, row in sorted(firsts.items())]
 
 
 def _letters(name: str) -> str:
