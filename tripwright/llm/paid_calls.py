@@ -136,10 +136,9 @@ class PaidCalls:
         # requests of this start that ended without a completion, after their retries
         self.faults = 0
         self.replayed = 0  # completions of this start that came from the journal
-        # episode → (step, hash) of what its present play was given
-        self._used: dict[str, set[tuple[str, str]]] = {}
-        # episode → step → (hash, completion)
-        self._known: dict[str, dict[str, list[tuple[str, Completion]]]] = {}
+        # episode → what its present play was given
+        self._used: dict[str, set[CallKey]] = defaultdict(set)
+        self._known: dict[str, list[tuple[CallKey, Completion]]] = defaultdict(list)  # by episode
         self._journal: Journal | None = None  # opened with the first completion
         self._closed = False
         self._lock = threading.Lock()
@@ -174,12 +173,11 @@ class PaidCalls:
     def find(self, request: CallKey) -> Completion | None:
         """The completion that an earlier try of the episode got for the same request."""
         with self._lock:
-            completion = next(
-                (earlier for sha256, earlier in self._at(request) if sha256 == request.sha256), None
-            )
+            known = self._known[request.episode]
+            completion = next((earlier for key, earlier in known if key == request), None)
             if completion is not None:
                 self.replayed += 1
-                self._use(request)
+                self._used[request.episode].add(request)
         return completion
 
     def ask(self, request: CallKey, send: Callable[[], Completion | Fault]) -> Completion | Fault:
@@ -204,8 +202,8 @@ class PaidCalls:
         """Writes a completion down. One that answered the same step when other messages led to it
         is paid for and lost: said in `usage`."""
         with self._lock:
-            for sha256, lost in self._at(request):
-                if sha256 != request.sha256:
+            for key, lost in self._known[request.episode]:
+                if key.step == request.step and key != request:
                     _discard(completion.usage, lost)
             # a thread that was left alone with a request in flight: what it brings is remembered by
             # nobody
@@ -215,7 +213,7 @@ class PaidCalls:
                 self._journal = Journal(self.path)
             self._journal.append({**vars(request), "completion": vars(completion)})
             self._remember(request, completion)
-            self._use(request)
+            self._used[request.episode].add(request)
             self._count(completion)
 
     def unused(self, episode: str) -> dict[str, float]:
@@ -225,10 +223,9 @@ class PaidCalls:
         usage: dict[str, float] = {}
         with self._lock:
             given_out = self._used.pop(episode, set())
-            for step, completions in self._known.get(episode, {}).items():
-                for sha256, completion in completions:
-                    if (step, sha256) not in given_out:
-                        _discard(usage, completion)
+            for key, completion in self._known.get(episode, ()):
+                if key not in given_out:
+                    _discard(usage, completion)
         return usage
 
     def finish(self, episode: str) -> None:
@@ -252,20 +249,14 @@ class PaidCalls:
             self._closed = True
             if self._journal:
                 self._journal.close()
-            if all_done and not self._known:
+            if all_done and not any(self._known.values()):
                 self.path.unlink(missing_ok=True)
 
-    def _use(self, request: CallKey) -> None:
-        self._used.setdefault(request.episode, set()).add((request.step, request.sha256))
-
-    def _at(self, request: CallKey) -> list[tuple[str, Completion]]:
-        return self._known.get(request.episode, {}).get(request.step, [])
-
     def _remember(self, request: CallKey, completion: Completion) -> None:
-        at_step = self._known.setdefault(request.episode, {}).setdefault(request.step, [])
+        known = self._known[request.episode]
         if completion.usage.get("discarded_requests"):  # it accounts for those before it
-            at_step.clear()
-        at_step.append((request.sha256, completion))
+            known[:] = [each for each in known if each[0].step != request.step]
+        known.append((request, completion))
 
     def _count(self, completion: Completion) -> None:
         """Each line by its own tokens: those that it says are discarded have a line of their
