@@ -105,7 +105,7 @@ def _shown(comparison: Mapping[str, Any], listed: int) -> dict[str, Any]:
             shown[title] = [
                 {**query, "text": shorten(query["text"], TEXT_CHARACTERS, placeholder="…")}
                 for query in queries[:listed]
-            ] or None
+            ] or ("not listed" if queries else "none")
     shown["power"] = {
         f"{name} against {base}": {key: value for key, value in power.items() if key != "scatter"}
         for name, power in comparison["power"].items()
