@@ -173,23 +173,8 @@ def write_rows(rows: Iterable[dict[str, Any]], path: Path) -> int:
 
 
 def _schema(pa: Any, row: dict[str, Any]) -> Any:
-    """Types that no single value may show are fixed; a plain column, such as what marks a request,
-    holds numbers or texts as its value does."""
-    text = pa.string()
-    messages = pa.list_(pa.struct([("role", text), ("content", text)]))
-
-    def plain(value: Any) -> Any:
-        return pa.int64() if isinstance(value, int) else text
-
-    fixed = {
-        "messages": messages,
-        "prompt": messages,
-        "train": pa.list_(pa.bool_()),
-        "input_ids": pa.list_(pa.int32()),
-        "loss_mask": pa.list_(pa.int8()),
-        "reward_model": pa.struct([("style", text), ("ground_truth", text)]),
-        "extra_info": pa.struct(
-            [(name, plain(value)) for name, value in (row.get("extra_info") or {}).items()]
-        ),
-    }
-    return pa.schema([(name, fixed.get(name, plain(value))) for name, value in row.items()])
+    """As the first row's values show it. Token ids are as small as they can be, and where there
+    is no value the column holds texts."""
+    fixed = {"input_ids": pa.list_(pa.int32()), "loss_mask": pa.list_(pa.int8())}
+    shown = {name: pa.infer_type([value]) for name, value in row.items() if value is not None}
+    return pa.schema([(name, fixed.get(name, shown.get(name, pa.string()))) for name in row])
