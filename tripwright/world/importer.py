@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import csv
 import json
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -282,13 +281,11 @@ def _is_number(text: str) -> bool:
 
 @lru_cache(maxsize=4096)  # a table names few days
 def _is_date(text: str) -> bool:
-    if not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
-        return False
+    """In the one of ISO's forms that the tables have."""
     try:
-        date.fromisoformat(text)
+        return date.fromisoformat(text).isoformat() == text
     except ValueError:
         return False
-    return True
 
 
 def _covered_searches(*folders: Path) -> list[tuple[str, str, str]] | None:
