@@ -101,7 +101,7 @@ class _Version(_Strict):
     new_version: str
 
 
-def make_app(folder: str, rows: int, device: str, dtype: str) -> FastAPI:
+def make_app(folder: str, rows: int, device: str, dtype: str) -> ASGIApp:
     # heavy, and only needed by the worker
     from tripwright.inference.local import load_to_sample
     from tripwright.inference.service import TokenService
@@ -115,8 +115,12 @@ class ModelApi:
         self.service, self.tokenizer, self.name = service, tokenizer, name
         self.version = "default"
         kinds = (RequestValidationError, UserError, HTTPException)
-        self.app = FastAPI(openapi_url=None, exception_handlers=dict.fromkeys(kinds, _refused))
-        self.app.add_middleware(_BodyLimit)
+        routes = FastAPI(openapi_url=None, exception_handlers=dict.fromkeys(kinds, _refused))
+
+        async def app(scope: Scope, receive: Receive, send: Send) -> None:
+            await routes(scope, within(receive, MOST_BODY_BYTES), send)
+
+        self.app: ASGIApp = app
         for method, path, do in (
             ("GET", "/health", lambda: Response()),
             ("POST", "/v1/completions", self.completions),
@@ -134,7 +138,7 @@ class ModelApi:
             ("GET", "/flush_cache", self.forget),
             ("GET", "/model_info", self.model_info),
         ):
-            self.app.add_api_route(path, do, methods=[method], response_model=None)
+            routes.add_api_route(path, do, methods=[method], response_model=None)
 
     # ---- tokens
 
@@ -242,16 +246,6 @@ class ModelApi:
     def _done(self) -> dict[str, Any]:
         """The real ones say less: what memory is held is told by ours alone."""
         return {"success": True, "memory_mb": self.service.memory_mb}
-
-
-class _BodyLimit:
-    """ASGI: no body that is read is larger than MOST_BODY_BYTES."""
-
-    def __init__(self, app: ASGIApp):
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._app(scope, within(receive, MOST_BODY_BYTES), send)
 
 
 async def _refused(_: Request, error: Exception) -> Response:
