@@ -59,7 +59,7 @@ def test_messages_are_the_transcript_s_to_the_letter(trajectories, tmp_path):
         assert json.loads(row["query"]) == trajectory.record["request"]
 
 
-@pytest.mark.parametrize("layout", ["messages", "trl"])
+@pytest.mark.parametrize("layout", ["messages", "trl", "llama-factory"])
 def test_json_lines_hold_what_parquet_holds(trajectories, tmp_path, layout):
     export(trajectories, layout, tmp_path / "a.jsonl")
     export(trajectories, layout, tmp_path / "a.parquet")
