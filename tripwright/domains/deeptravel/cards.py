@@ -26,7 +26,9 @@ MOST_RECOMMENDATIONS = 2  # in each part (row D11)
 MOST_VISITS = 6
 LONGEST_ANSWER = 20_000  # characters
 
-Text = Annotated[str, Field(min_length=1, max_length=300)]
+# one line, as all that tools say
+_LINE = r"^[^\n\v\f\r\x1c-\x1e\x85\u2028\u2029]*$"
+Text = Annotated[str, Field(min_length=1, max_length=300, pattern=_LINE)]
 Count = Annotated[int, Field(ge=1, le=999)]
 Number = Annotated[float, Field(ge=0, le=1e9, allow_inf_nan=False)]
 Day = Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}$")]
@@ -283,7 +285,7 @@ def page_of(answer: str) -> str:
 
 
 def write_page(cards: Cards) -> str:
-    """Blanks inside names become single spaces: a name has no lines."""
+    """Of several blanks one is left."""
     parts: tuple[tuple[str, Sequence[RideCard | StayCard | VisitCard]], ...] = (
         ("Outbound recommendations ({0.date})", cards.outbound),
         ("Stay recommendations ({0.checkin} to {0.checkout})", cards.stay),

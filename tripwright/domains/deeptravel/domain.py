@@ -148,6 +148,7 @@ DOMAIN = Domain(
     rewards=REWARDS,
     judge=Judge(
         name=verified_by(RuleVerifier.name),
+        versions={verified_by(RuleVerifier.name): 2},
         facts={"trajectory": RUBRICS, "turns": ()},
         model=JudgingModel(JudgeSettings, judging),
         refusal=unjudged,

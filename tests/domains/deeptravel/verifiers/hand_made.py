@@ -133,6 +133,16 @@ SOUND: dict[str, Any] = json.loads("""
 ANSWER = json.dumps(SOUND)
 
 
+def with_row(number: int, row: dict[str, Any], **arguments: Any) -> list[ToolCall]:
+    """The calls, and once more the one of that number: asked with these arguments too, and with its
+    first row, changed so, as the only one. Without a change it shows nothing."""
+    calls = made_calls()
+    body = json.loads(calls[number - 1].result)
+    body["rows"] = [{**body["rows"][0], **row}] if row else []
+    said = {**calls[number - 1].arguments, **arguments}
+    return [*calls, ToolCall(calls[number - 1].name, said, json.dumps(body))]
+
+
 def changed(*changes: tuple[str, Any]) -> str:
     """The sound answer with other values at these places, as "stay.0.price.amount"; None takes the
     field away."""

@@ -1,13 +1,18 @@
 """Row D4 by rules: every field says what its row says, and every call asked for the right thing."""
 
-from dataclasses import replace
-
 import pytest
 
 from tests.domains.deeptravel.verifiers import hand_made as by_hand
 from tripwright.transcript import ToolCall
 
 STAY_PRICE = "stay.0.price"
+
+
+def only_the_first_ride() -> list[ToolCall]:
+    """Of all that goes there on that day, each search for it made."""
+    trains, *others = by_hand.with_row(1, {"number": "G3124"}, is_transfer=1)
+    flights = ToolCall("flight_search", trains.arguments, '{"rows": []}')
+    return [others.pop(), *others, flights]
 
 
 @pytest.mark.parametrize(
@@ -32,7 +37,7 @@ def test_true_in_other_fields(judged, request_, path, value):
     )
     given = by_hand.made_calls()
     if value and "cheapest_that_fits" in str(value) or "last_departure" in str(value):
-        given[0].result = given[0].result.partition(', {"row": 2')[0] + '], "source": "closed"}'
+        given = only_the_first_ride()
     changes = [(path, value)] if path == "risks" else [(path, value), ("risks", [])]
     found = judged(by_hand.changed(*changes), asked, given=given)
     assert found.reward == 1.0, found.problems
@@ -82,9 +87,7 @@ def test_untrue(judged, path, value, kind):
 
 
 def test_the_last_departure_is_the_last_of_all_that_was_shown(judged):
-    given = by_hand.made_calls()
-    again = replace(given[0])
-    given[0].result = given[0].result.partition(', {"row": 2')[0] + '], "source": "closed"}'
+    given, again = only_the_first_ride(), by_hand.made_calls()[0]
     changes = [("risks", [{"term": "last_departure", "part": "outbound"}])]
     assert judged(by_hand.changed(*changes), given=given).reward == 1.0
     found = judged(by_hand.changed(*changes), given=[*given, again])

@@ -394,7 +394,7 @@ def _why_ride(findings: Findings, row: SeenRow, back: bool) -> Iterator[Fields]:
 def _why_stay(findings: Findings, row: SeenRow, brief: bool) -> Iterator[Fields]:
     request, offer = findings.request, row.record
     way = findings.near.get(offer.name)
-    if way is not None and request.hotel_near:
+    if way is not None and request.hotel_near and way.record.distance_km <= intents.NEAR_KM:
         far = {"place": request.hotel_near, "distance_km": way.record.distance_km}
         yield {"term": "near", **far, **_reference(way)}
     if brief:

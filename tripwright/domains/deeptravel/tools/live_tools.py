@@ -177,8 +177,8 @@ class LiveTools(Core):
 def answer_of(
     source: AnswerSource, tool: str, arguments: Mapping[str, Any], name: str
 ) -> ProviderAnswer:
-    """What the source answers, with every text defused. Raises ToolError for what it refuses or has
-    not recorded, ProviderFault where it cannot answer."""
+    """What the source answers, every text defused and on one line. Raises ToolError for what it
+    refuses or has not recorded, ProviderFault where it cannot answer."""
     try:
         answer = source.ask(tool, arguments)
     except NotRecorded as missing:
@@ -196,7 +196,7 @@ def _data(record: Data) -> Data:
     texts = dict[str, Any]()
     for name, value in vars(record).items():
         if isinstance(value, str):
-            texts[name] = defused(value)
+            texts[name] = defused(" ".join(value.splitlines()))
         elif isinstance(value, Money):
             texts[name] = Money(value.amount, defused(value.currency))
     return replace(record, **texts)

@@ -23,7 +23,7 @@ from functools import cached_property
 from itertools import zip_longest
 from typing import Any, Literal, NamedTuple, cast
 
-from tripwright.domains.deeptravel.cards import Cards, PartName
+from tripwright.domains.deeptravel.cards import Alternative, Cards, PartName
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.verifiers.findings import VerifierProblem
 from tripwright.transcript import ToolCall, Transcript
@@ -143,8 +143,8 @@ BOOKED: tuple[PartName, ...] = (*RIDES, "stay")
 
 
 class Pick(NamedTuple):
-    """A card (of a visit its way, or where it was found) with its row. `path` is its place in the
-    answer: "outbound.0"."""
+    """A card (of a visit its way, or where it was found) or an alternative with its row. `path` is
+    its place in the answer: "outbound.0", "risks.1"."""
 
     path: str
     card: Any
@@ -152,10 +152,16 @@ class Pick(NamedTuple):
 
     @property
     def part(self) -> PartName:
-        return cast(PartName, self.path.partition(".")[0])
+        return cast(PartName, getattr(self.card, "part", self.path.partition(".")[0]))
+
+    @property
+    def is_spare(self) -> bool:
+        return isinstance(self.card, Alternative)
 
     def problem(self, kind: str, field: str, message: str, said: object = "") -> VerifierProblem:
-        return problem(kind, f"{self.path}.{field}", message, said, self.row)
+        """An alternative has no field of its own for what its row says."""
+        path = self.path if self.is_spare else f"{self.path}.{field}"
+        return problem(kind, path, message, said, self.row)
 
 
 @dataclass(frozen=True)
@@ -180,27 +186,30 @@ class Itinerary:
         there are any, so nothing else is blamed for it."""
         return [each for each in self.references if isinstance(each, VerifierProblem)]
 
-    def _resolved(self, path: str, card: Any, kind: str) -> Pick | VerifierProblem:
+    def _resolved(self, path: str, card: Any, *kinds: RowKind) -> Pick | VerifierProblem:
         row = self.rows.get((card.call, card.row))
         said = f"call {card.call}, row {card.row}"
-        if row is None or row.kind != kind:
-            shown = "no row that was shown" if row is None else f"a {row.kind}, not a {kind}"
+        if row is None or row.kind not in kinds:
+            needed = " or a ".join(kinds)
+            shown = "no row that was shown" if row is None else f"a {row.kind}, not a {needed}"
             return problem("wrong_reference", path, f"{said} is {shown}", said)
-        name = {"flight": "number", "train": "number", "hotel": "name"}.get(kind)
+        name = next((each for each in ("number", "name") if hasattr(card, each)), None)
         if name is not None and getattr(card, name) != row.name:
             what = f"the answer says {getattr(card, name)!r}, {said} is {row.name!r}"
             return problem(f"wrong_{name}", f"{path}.{name}", what, getattr(card, name), row)
         return Pick(path, card, row)
 
-    def picks(self, *parts: PartName) -> list[Pick]:
-        return [each for each in self.references if isinstance(each, Pick) and each.part in parts]
+    def picks(self, *parts: PartName, spare: bool = False) -> list[Pick]:
+        """Of these parts, in order; with `spare` the alternatives after the recommendations."""
+        picks = [each for each in self.references if isinstance(each, Pick) and each.part in parts]
+        return [each for each in picks if spare or not each.is_spare]
 
     def first(self, part: PartName) -> EvidenceRow | None:
         return next((pick.row for pick in self.picks(part)), None)
 
     @cached_property
     def used(self) -> frozenset[int]:
-        """The calls that a recommendation rests on."""
+        """The calls that a recommendation or an alternative rests on."""
         return frozenset(each.row.call for each in self.references if isinstance(each, Pick))
 
     @cached_property
@@ -231,8 +240,8 @@ class Itinerary:
         return min(ways, default=None)
 
 
-def _references(cards: Cards) -> Iterator[tuple[str, Any, str]]:
-    """Where a reference stands, what has it, and of which kind its row must be."""
+def _references(cards: Cards) -> Iterator[tuple[Any, ...]]:
+    """Where a reference stands, what has it, and the kinds of which its row may be."""
     for part, rides in (("outbound", cards.outbound), ("return", cards.back)):
         yield from ((f"{part}.{n}", ride, ride.kind) for n, ride in enumerate(rides))
     yield from ((f"stay.{n}", stay, "hotel") for n, stay in enumerate(cards.stay))
@@ -240,6 +249,10 @@ def _references(cards: Cards) -> Iterator[tuple[str, Any, str]]:
         yield f"visits.{n}.way", visit.way, "route"
         if visit.found is not None:
             yield f"visits.{n}.found", visit.found, "place"
+    for n, risk in enumerate(cards.risks):
+        if isinstance(risk, Alternative):
+            kinds = ("hotel",) if risk.part == "stay" else ("flight", "train")
+            yield f"risks.{n}", risk, *kinds
 
 
 def problem(

@@ -3,7 +3,7 @@ answer or in tool data. It judges answers in cards and reads no other.
 
 Row D3: can the recommended trip be made, and is it the one that was asked for? Six rubrics, six
 conclusions (A.2.2); `CHECKS` lists what each rubric looks at. Every recommendation must keep to the
-request, not only the first; an alternative under the risks need not.
+request, not only the first. Of an alternative under the risks the same is asked but for wishes.
 
 Row D4: does every field of a card say what its row says (A.2.3)? `FIELDS` has, for each kind of
 row, the field and what the row says of it. A field that its row says nothing of is as wrong as one
@@ -32,6 +32,8 @@ from tripwright.domains.deeptravel.cards import (
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.verifiers.evidence import (
     BOOKED,
+    KINDS,
+    NEAR_KM,
     RIDES,
     CallEvidence,
     EvidenceRow,
@@ -62,7 +64,7 @@ from tripwright.domains.deeptravel.verifiers.findings import (
     TurnFinding,
     VerifierProblem,
 )
-from tripwright.transcript import Transcript
+from tripwright.transcript import ToolCall, Transcript
 
 Problems = Iterator[VerifierProblem]
 
@@ -120,7 +122,7 @@ class RuleVerifier:
 
 
 def call_problems(answered: CallEvidence, trip: Itinerary) -> Iterator[VerifierProblem]:
-    """Whether a call that a recommendation rests on asked for what the traveller asked for. An
+    """Whether a call that the answer rests on asked for what the traveller asked for. An
     exploration may ask for anything."""
     if answered.number not in trip.used:
         return
@@ -314,6 +316,11 @@ def _not_best(reason: Best, pick: Pick, trip: Itinerary) -> str | None:
         return f"{reason.term} has no meaning for a {row.kind}"
     rivals = [each for each in trip.rows.values() if each.call == reason.call]
     rivals = [each for each in rivals if each.kind == row.kind]
+    if row in rivals and (name := trip.answered[reason.call - 1].call.arguments.get("hotel_name")):
+        # what the traveller named is no narrower than what was asked for
+        asked = contains(trip.request.hotel or "", str(name))
+        if not asked or (len(rivals) == 1 and reason.term != "cheapest_that_fits"):
+            return f"call {reason.call} looked for {name} alone"
     if reason.term == "cheapest_that_fits":
         if trip.refused:
             return None  # whether a ride fits hangs on the hotel
@@ -346,7 +353,9 @@ def _not_near(reason: Near, hotel: EvidenceRow, trip: Itinerary) -> str | None:
     if ends(way) != {plain(hotel.name), plain(reason.place)}:
         return f"that way is from {way.text('origin')} to {way.text('destination')}"
     km = way.number("distance_km")
-    return None if km == reason.distance_km else f"the way has {km} km"
+    if km is None or km != reason.distance_km:
+        return f"the way has {km} km"
+    return f"it is {km:g} km, near is {NEAR_KM:g} km" if km > NEAR_KM else None
 
 
 def _visit(pick: Pick, trip: Itinerary) -> Problems:
@@ -372,8 +381,7 @@ def _risks(trip: Itinerary) -> Problems:
     for place, risk in enumerate(trip.cards.risks):
         path = f"risks.{place}"
         if isinstance(risk, Alternative):
-            yield from _alternative(path, risk, trip)
-            continue
+            continue  # judged as the recommendations are
         if isinstance(risk, NotMet):
             known = trip.refused or risk.wish in unmet
             what = None if known else f"{risk.wish} is met or was not asked for"
@@ -394,35 +402,37 @@ def _no_such_risk(risk: OfPart, trip: Itinerary) -> str | None:
     if first is None or risk.part == "stay":
         return f"{risk.part} has no ride"
     later = [row.name for row in trip.rows.values() if _later(row, first)]
+    shown = {answered.call.name for answered in trip.answered if _shows_all(answered.call, first)}
+    means = [trip.request.transport] if trip.request.transport else _RIDES
+    unknown = [name for name, kind in KINDS.items() if kind in means and name not in shown]
+    if unknown and not later:
+        return f"no {' and no '.join(unknown)} has shown all of that day, trains with a change too"
     return f"later goes {', '.join(later)}" if later else None
+
+
+_WAY = {"depart_city_name": "depart_city", "arrival_city_name": "arrive_city"}
 
 
 def _later(row: EvidenceRow, first: EvidenceRow) -> bool:
     """On the same day and way, by whatever means and in whichever call it was shown."""
-    ends = ("depart_city", "arrive_city")
-    is_rival = row.kind in ("flight", "train") and all(
-        same(row.text(end), first.text(end)) for end in ends
+    is_rival = row.kind in _RIDES and all(
+        same(row.text(end), first.text(end)) for end in _WAY.values()
     )
     departs, first_departs = row.text("departs_at"), first.text("departs_at")
     return is_rival and departs[:10] == first_departs[:10] and departs > first_departs
 
 
-def _alternative(path: str, risk: Alternative, trip: Itinerary) -> Problems:
-    """Another row that serves the same part of the trip; it need not meet the wishes."""
-    row, first = trip.rows.get((risk.call, risk.row)), trip.first(risk.part)
-    kinds = ("hotel",) if risk.part == "stay" else ("flight", "train")
-    if row is None or row.kind not in kinds:
-        said = f"call {risk.call}, row {risk.row}"
-        yield problem("wrong_reference", path, f"{said} is no such row that was shown", said)
-    elif risk.name != row.name:
-        yield problem("wrong_name", f"{path}.name", f"its row is {row.name}", risk.name, row)
-    elif not trip.refused and (first is None or first.name == row.name):
-        what = f"{risk.part} has {'no' if first is None else 'this very'} recommendation"
-        yield problem("wrong_alternative", path, what, risk.name, row)
-    else:
-        for miss in misses(trip, row, risk.part):
-            if miss.rubric == "main_requirement":
-                yield problem("wrong_alternative", path, miss.what, risk.name, row)
+def _shows_all(call: ToolCall, first: EvidenceRow) -> bool:
+    """Whether it asked for every ride of that day and way, and its answer was shown whole."""
+    said, rows = call.arguments, call.rows
+    return (
+        all(same(str(said.get(name)), first.text(end)) for name, end in _WAY.items())
+        and said.get("depart_date") == first.text("departs_at")[:10]
+        and (call.name != "train_search" or said.get("is_transfer") == 1)
+        and not call.error
+        and rows is not None
+        and rows.total == len(rows.values)
+    )
 
 
 # ---- the trajectory
@@ -465,8 +475,11 @@ def _conclusion(rubrics: dict[str, bool | None]) -> Conclusion:
 
 
 def _all_misses(trip: Itinerary) -> Iterator[tuple[Pick, Miss]]:
-    for pick in trip.picks(*BOOKED):
-        yield from ((pick, miss) for miss in misses(trip, pick.row, pick.part))
+    """An alternative may break a wish."""
+    for pick in trip.picks(*BOOKED, spare=True):
+        for miss in misses(trip, pick.row, pick.part):
+            if not pick.is_spare or miss.rubric == "main_requirement":
+                yield pick, miss
 
 
 # ---- complete
@@ -507,7 +520,7 @@ def not_asked(trip: Itinerary) -> Problems:
 
 def ride_times(trip: Itinerary) -> Problems:
     """A clock that goes back on the way may only do so over a line of dates."""
-    for pick in trip.picks(*RIDES):
+    for pick in trip.picks(*RIDES, spare=True):
         departs, arrives = moment(pick.row, "departs_at"), moment(pick.row, "arrives_at")
         if departs is None or arrives is None:
             yield pick.problem("time_unknown", "departs", "when it goes is not known")
@@ -519,7 +532,11 @@ def ride_times(trip: Itinerary) -> Problems:
 
 
 def time_there(trip: Itinerary) -> Problems:
-    for there, back in product(trip.picks("outbound"), trip.picks("return")):
+    """Of two alternatives nobody says that they go together."""
+    ways = product(trip.picks("outbound", spare=True), trip.picks("return", spare=True))
+    for there, back in ways:
+        if there.is_spare and back.is_spare:
+            continue
         arrives, departs = moment(there.row, "arrives_at"), moment(back.row, "departs_at")
         if arrives and departs and (departs - arrives).total_seconds() < 60 * LEAST_MINUTES_THERE:
             what = f"leaves at {departs}, {there.row.name} arrives at {arrives}"
@@ -532,7 +549,7 @@ def nights(trip: Itinerary) -> Problems:
     begins = {arrival_day(trip, pick.row) for pick in rides} or {request.depart_date}
     checkins = sorted({pick.row.text("checkin_date") for pick in trip.picks("stay")})
     leaves = [pick.row.text("departs_at")[:10] for pick in trip.picks("return")]
-    for pick in trip.picks("stay"):
+    for pick in trip.picks("stay", spare=True):
         begin, end = pick.row.text("checkin_date"), pick.row.text("checkout_date")
         if begin not in begins and not trip.refused:
             what = f"from {begin}, the arrival is on {', '.join(sorted(begins))}"
@@ -543,6 +560,7 @@ def nights(trip: Itinerary) -> Problems:
         elif any(day < end for day in leaves):
             what = f"until {end}, the way back is on {min(leaves)}"
             yield pick.problem("check_out_after_the_return", "checkout", what, end)
+    rides = trip.picks("outbound", spare=True)
     for pick in rides if begins.issuperset(checkins) and not trip.refused else ():
         if not has_hotel(trip, pick.row):
             day = arrival_day(trip, pick.row)
@@ -564,9 +582,9 @@ def total(trip: Itinerary) -> Problems:
 
 
 def repeated(trip: Itinerary) -> Problems:
-    """The same row twice is no second recommendation."""
-    for part in BOOKED:
-        picks = trip.picks(part)
+    """The same row twice is neither a second recommendation nor an alternative."""
+    for part in BOOKED if not trip.refused else ():
+        picks = trip.picks(part, spare=True)
         for pick in picks[1:]:
             if pick.row.name == picks[0].row.name:
                 what = f"{pick.row.name} is recommended already"
@@ -624,8 +642,17 @@ def near(trip: Itinerary) -> Problems:
 
 
 def visits(trip: Itinerary) -> Problems:
-    """Each place that was asked for, in the city of destination, with the way to it."""
+    """Each place that was asked for, in the city of destination, with the way to it; no other, and
+    none twice."""
     ways = [pick for pick in trip.picks("visits") if pick.row.kind == "route"]
+    asked = [plain(place) for place in trip.request.visit]
+    for pick in ways:
+        place, path = pick.row.text("destination"), pick.path.rpartition(".")[0]
+        if plain(place) in asked:
+            asked.remove(plain(place))
+        else:
+            what = f"{place} was not asked for, or stands there already"
+            yield problem("not_what_was_asked", path, what, place, pick.row)
     for place in trip.request.visit:
         here = [pick for pick in ways if same(pick.row.text("destination"), place)]
         if not here:
@@ -655,6 +682,4 @@ OF_WISHES = {  # rubrics of wishes → the request's fields; without them nothin
 
 def _has_backup(trip: Itinerary) -> bool:
     """A second recommendation of some part, or an alternative under the risks."""
-    return any(len(trip.picks(part)) > 1 for part in BOOKED) or any(
-        risk.term == "alternative" for risk in trip.cards.risks
-    )
+    return any(len(trip.picks(part, spare=True)) > 1 for part in BOOKED)
