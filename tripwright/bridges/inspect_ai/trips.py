@@ -33,10 +33,6 @@ from inspect_ai._util.error import PrerequisiteError  # printed as one line, wit
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.model import (
     ChatMessage,
-    ChatMessageAssistant,
-    ChatMessageSystem,
-    ChatMessageTool,
-    ChatMessageUser,
     ContentReasoning,
     GenerateConfig,
     ModelOutput,
@@ -57,7 +53,8 @@ from inspect_ai.scorer import (
     stderr,
 )
 from inspect_ai.solver import Generate, Solver, TaskState, solver
-from inspect_ai.tool import ToolCall, ToolInfo
+from inspect_ai.tool import ToolInfo
+from pydantic import TypeAdapter
 
 from tripwright.agent.chat import EstimatedTokens
 from tripwright.agent.dialect import Dialect
@@ -132,24 +129,22 @@ def last_words(transcript: Transcript, model: str) -> ModelOutput:
 
 
 def _message(message: dict[str, Any]) -> ChatMessage:
-    role, text = message["role"], message["content"]
-    if role == "system":
-        return ChatMessageSystem(content=text)
-    if role == "assistant":
-        calls = [
-            ToolCall(
-                id=call["id"],
-                function=call["function"]["name"],
-                arguments=json.loads(call["function"]["arguments"]),
-            )
-            for call in message.get("tool_calls", ())
-        ]
-        return ChatMessageAssistant(content=text, tool_calls=calls or None)
-    if role == "tool" and "tool_call_id" in message:
-        return ChatMessageTool(content=text, tool_call_id=message["tool_call_id"])
-    if role == "tool":  # as Qwen's chat templates write what a tool said, and as STAR's agent does
-        text = f"<tool_response>\n{text}\n</tool_response>"
-    return ChatMessageUser(content=text)
+    if calls := message.get("tool_calls"):
+        functions = [(call["id"], call["function"]) for call in calls]
+        message = message | {
+            "tool_calls": [
+                {"id": id, "function": each["name"], "arguments": json.loads(each["arguments"])}
+                for id, each in functions
+            ]
+        }
+    elif message["role"] == "tool" and "tool_call_id" not in message:
+        # as Qwen's chat templates write what a tool said, and as STAR's agent does
+        text = f"<tool_response>\n{message['content']}\n</tool_response>"
+        message = {"role": "user", "content": text}
+    return _MESSAGE.validate_python(message)
+
+
+_MESSAGE = TypeAdapter[ChatMessage](ChatMessage)
 
 
 EPISODE = "episode"  # key in a sample's store: one line of transcripts.jsonl
