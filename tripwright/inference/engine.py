@@ -21,7 +21,6 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
-from typing import Generic, TypeVar
 
 import torch
 
@@ -32,33 +31,25 @@ from tripwright.inference.branching import SessionSource
 from tripwright.inference.decoder import CHUNK, Cache, CacheView, Decoder, round_up
 from tripwright.inference.sampling import SampledTokens, Sampling, choose
 
-Row = TypeVar("Row")
 
-
-class TurnThreads(Generic[Row]):
+class TurnThreads:
     """`threads` turns are taken at once; with 0, each is taken when it is submitted. What a tool
     raises is raised by `finished`."""
 
     def __init__(self, threads: int):
-        self.in_flight = 0
-        self._work = SimpleQueue[tuple[Row, Session, Turn] | None]()
-        self._done = SimpleQueue[tuple[Row, list[int] | BaseException]]()
-        self._closed = False
-        # Daemons: an interrupted run must not wait for the slowest answer before it can end.
-        self._threads = [
-            threading.Thread(target=self._serve, name="tools", daemon=True) for _ in range(threads)
-        ]
-        for thread in self._threads:
-            thread.start()
+        self.in_flight, self._threads, self._closed = 0, threads, False
+        self._free = threading.Semaphore(max(1, threads))
+        self._done = SimpleQueue[tuple[BatchRow, list[int] | BaseException]]()
 
-    def submit(self, row: Row, session: Session, turn: Turn) -> None:
+    def submit(self, row: BatchRow, turn: Turn) -> None:
         self.in_flight += 1
         if self._threads:
-            self._work.put((row, session, turn))
+            # A daemon: an interrupted run must not wait for the slowest answer before it can end.
+            threading.Thread(target=self._take, args=(row, turn), name="tools", daemon=True).start()
         else:
-            self._take(row, session, turn)
+            self._take(row, turn)
 
-    def finished(self, wait: bool = False) -> Iterator[tuple[Row, list[int]]]:
+    def finished(self, wait: bool = False) -> Iterator[tuple[BatchRow, list[int]]]:
         """(row, ids up to its next turn) of the turns that were taken since, in that order; with
         `wait`, of one at least."""
         while self.in_flight:
@@ -75,18 +66,15 @@ class TurnThreads(Generic[Row]):
     def close(self) -> None:
         """Nothing more is begun; what a thread waits for just now is left to it."""
         self._closed = True
-        for _ in self._threads:
-            self._work.put(None)
 
-    def _serve(self) -> None:
-        while (work := self._work.get()) is not None and not self._closed:
-            self._take(*work)
-
-    def _take(self, row: Row, session: Session, turn: Turn) -> None:
-        try:
-            self._done.put((row, session.take(turn)))
-        except BaseException as error:  # raised again by `finished`
-            self._done.put((row, error))
+    def _take(self, row: BatchRow, turn: Turn) -> None:
+        with self._free:
+            if self._closed:
+                return
+            try:
+                self._done.put((row, row.session.take(turn)))
+            except BaseException as error:  # raised again by `finished`
+                self._done.put((row, error))
 
 
 READ_TOKENS = 2048  # of prompts and tool answers in one pass: bounds its memory
@@ -122,7 +110,7 @@ class InferenceEngine:
         self.cache: Cache | None = None
 
     def play(self, source: SessionSource) -> Iterator[Session]:
-        self.turns = TurnThreads[BatchRow](self.sampling.tool_threads)
+        self.turns = TurnThreads(self.sampling.tool_threads)
         try:
             while True:
                 yield from self._admit(source)
@@ -298,7 +286,7 @@ class InferenceEngine:
                 text = self.chat.decode(row.turn_ids if cut else row.turn_ids[:-1])
                 turn = Turn(text, row.turn_ids, row.turn_logprobs, cut)
                 row.busy = True
-                self.turns.submit(row, row.session, turn)
+                self.turns.submit(row, turn)
 
     def _come_back(self, source: SessionSource, wait: bool) -> Iterator[Session]:
         for row, between in self.turns.finished(wait):
