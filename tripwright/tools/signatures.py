@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import date as calendar_date
-from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args, get_origin, get_type_hints
+from typing import Any, Literal, NamedTuple, Self, get_args, get_origin, get_type_hints
 
 from tripwright.errors import UserError
 from tripwright.tools.answer import ToolError, quoted
@@ -31,13 +31,7 @@ _PYTHON_NAMES = {**_JSON_TYPES, dict: "object", list: "array", type(None): "null
 
 
 class Core:
-    """What a class of tools says of them besides its methods, which are the tools: those that do
-    not begin with "_".
-
-    `RECORDS`: tool → the type of the rows that it answers with.
-    """
-
-    RECORDS: ClassVar[Mapping[str, type]] = {}
+    """A class of tools, which are its methods: those that do not begin with "_"."""
 
     def __init__(self, world: Any, name_of: Callable[[str], str] = str):
         """`name_of` tells what a tool is called by whoever reads its errors."""

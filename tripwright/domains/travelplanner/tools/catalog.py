@@ -10,8 +10,8 @@ with the name that was probably meant.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import ClassVar, Literal, NamedTuple, TypeVar
+from collections.abc import Iterable
+from typing import Literal, NamedTuple, TypeVar
 
 from tripwright.domains.travelplanner.tools.calculator import evaluate
 from tripwright.tools.answer import ToolError, quoted
@@ -65,14 +65,6 @@ Record = TypeVar("Record")
 class TravelTools(Core):
     """The tools, bound to a world. The order of the methods is the order of Planner-R1's list and
     of the schemas."""
-
-    RECORDS: ClassVar[Mapping[str, type]] = {
-        "search_flights": Flight,
-        "search_accommodations": Accommodation,
-        "search_restaurants": Restaurant,
-        "search_attractions": Attraction,
-        "search_ground_transportation": Route,
-    }
 
     _world: World
 
