@@ -23,7 +23,7 @@ import pytest
 # before anything imports torch; processes that tests start inherit it.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from tripwright.agent.chat import ChatFormat
+from tripwright.agent.chat import ChatFormat, Shown
 from tripwright.cli.main import main
 from tripwright.domains import dialect_named, domain_named
 from tripwright.domains.travelplanner.queries.sample import make_queries
@@ -37,7 +37,7 @@ from tripwright.domains.travelplanner.task import TripTask
 from tripwright.episode import Episode
 from tripwright.transcript import Rows, Segment, StopReason, ToolCall, Transcript
 from tripwright.verdict import Fact, State, Verdict, format_group
-from tripwright.world.generator import build_tables
+from tripwright.world.generator import build_tables, build_world
 from tripwright.world.importer import import_world
 from tripwright.world.store import World
 
@@ -75,9 +75,44 @@ def nano_world(seed: int) -> World:
 
 
 @pytest.fixture(scope="module")
-def world(request: pytest.FixtureRequest) -> World:
-    """A small generated one, of the seed that a module names as NANO."""
-    return nano_world(request.module.NANO)
+def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> World:
+    """A small generated one, of the seed that a module names as NANO; in a folder where it is
+    STORED."""
+    if not getattr(request.module, "STORED", False):
+        return nano_world(request.module.NANO)
+    return build_world(tmp_path_factory.mktemp("worlds") / "nano", "nano", request.module.NANO)
+
+
+def short_query(world: World) -> Query:
+    """Three days from the first city to the second, and no wishes."""
+    origin, destination = list(world.cities)[:2]
+    return Query(
+        org=origin,
+        dest=destination,
+        days=3,
+        visiting_city_number=1,
+        date=world.dates[:3],
+        people_number=1,
+        budget=1000,
+        query="Plan it.",
+    )
+
+
+STOP = 0
+
+
+class Letters:
+    """A ChatFormat of one id per character."""
+
+    def opening(self, system: str, user: str) -> list[int]:
+        return [ord(c) for c in system + user]
+
+    def tool_answer(self, text: str, max_tokens: int) -> Shown:
+        ids = [1, *[ord(c) for c in text[:max_tokens]], 2]
+        return Shown(ids, text[:max_tokens], len(ids))
+
+    def said(self, text: str) -> list[int]:
+        return [*(ord(c) for c in text), STOP]
 
 
 @pytest.fixture

@@ -6,12 +6,12 @@ from typing import Any, cast
 
 import pytest
 
+from tests.conftest import STOP, Letters, short_query
 from tripwright import episode
-from tripwright.agent.chat import ChatFormat, Shown
+from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.turn import write_call
 from tripwright.domains import dialect_named, face_named
-from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.task import TripTask
 from tripwright.episode import Session, Turn
 from tripwright.tools.answer import ToolAnswer
@@ -19,23 +19,6 @@ from tripwright.tools.faults import Faults, FaultyTools
 from tripwright.tools.toolbox import ToolBox, ToolHostDown, Tools
 from tripwright.transcript import StopReason, Transcript
 from tripwright.world.store import World
-
-STOP = 0
-
-
-class Letters:
-    """A ChatFormat of one id per character."""
-
-    def opening(self, system: str, user: str) -> list[int]:
-        return [ord(c) for c in system + user]
-
-    def tool_answer(self, text: str, max_tokens: int) -> Shown:
-        ids = [1, *[ord(c) for c in text[:max_tokens]], 2]
-        return Shown(ids, text[:max_tokens], len(ids))
-
-    def said(self, text: str) -> list[int]:
-        return [*(ord(c) for c in text), STOP]
-
 
 NANO = 3  # of `world`
 
@@ -48,17 +31,7 @@ def open_session(
     id: str = "q",
     **limits: Any,
 ) -> Session:
-    origin, destination = list(world.cities)[:2]
-    query = Query(
-        org=origin,
-        dest=destination,
-        days=3,
-        visiting_city_number=1,
-        date=world.dates[:3],
-        people_number=1,
-        budget=1000,
-        query="Plan it.",
-    )
+    query = short_query(world)
     dialect = replace(dialect or dialect_named("compact"), **limits)
     chat = cast(ChatFormat, Letters()) if letters else None
     return episode.open_session(TripTask(id, query, world), dialect, chat, tools=tools)

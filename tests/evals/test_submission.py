@@ -19,8 +19,7 @@ from tripwright.domains.travelplanner.verbs.submission import (
     read_submission,
 )
 from tripwright.errors import UserError
-from tripwright.world.generator import build_tables
-from tripwright.world.store import World, write_world
+from tripwright.world.store import World
 
 DAY = {
     "days": 1,
@@ -33,10 +32,7 @@ DAY = {
     "accommodation": "Inn, B",
 }
 
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    return write_world(tmp_path_factory.mktemp("worlds") / "nano", build_tables("nano", 3))
+NANO, STORED = 3, True  # of `world`
 
 
 @pytest.fixture(scope="module")

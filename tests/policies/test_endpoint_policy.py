@@ -10,18 +10,17 @@ from typing import Any, cast
 
 import pytest
 
+from tests.conftest import Letters, short_query
 from tripwright.agent.chat import (
     CHARACTERS_PER_PROMPT_TOKEN,
     CHARACTERS_PER_TOKEN,
     ChatFormat,
     EstimatedTokens,
     ExactTokens,
-    Shown,
 )
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.turn import write_call
 from tripwright.domains import dialect_named
-from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.task import TripTask
 from tripwright.episode import Session, open_session
 from tripwright.errors import UserError
@@ -70,19 +69,8 @@ def policy(script: Script, **settings: Any) -> EndpointPolicy:
 
 
 def session(world: World, dialect: Dialect | None = None) -> Session:
-    origin, destination = list(world.cities)[:2]
-    query = Query(
-        org=origin,
-        dest=destination,
-        days=3,
-        visiting_city_number=1,
-        date=world.dates[:3],
-        people_number=1,
-        budget=1000,
-        query="Plan it.",
-    )
     dialect = dialect or dialect_named("planner_r1")
-    return open_session(TripTask("q", query, world), dialect)
+    return open_session(TripTask("q", short_query(world), world), dialect)
 
 
 def play_one(
@@ -200,18 +188,6 @@ def test_the_context_is_counted_and_its_end_is_the_episodes(world):
 
 def test_a_tokenizer_counts_exactly(world):
     """Here one id a character: the tokens are those that its chat template makes."""
-
-    class Letters:
-        def opening(self, system: str, user: str) -> list[int]:
-            return [0] * (len(system) + len(user))
-
-        def tool_answer(self, text: str, max_tokens: int) -> Shown:
-            ids = [0] * (len(text[:max_tokens]) + 2)
-            return Shown(ids, text[:max_tokens], len(ids))
-
-        def said(self, text: str) -> list[int]:
-            return [0] * (len(text) + 1)
-
     dialect = replace(dialect_named("planner_r1"), max_tool_tokens=40, max_prompt_tokens=None)
     counter = ExactTokens(cast(ChatFormat, Letters()), "letters")
     played = play_one(world, Script(long_answer(world), ANSWER), dialect, counter=counter)

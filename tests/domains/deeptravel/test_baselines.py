@@ -15,16 +15,10 @@ from tripwright.domains.deeptravel.requests.make import RequestScope, make_reque
 from tripwright.domains.deeptravel.task import Errand, format_problem
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.episode import Episode, close_session, open_session
-from tripwright.world.generator import build_tables
-from tripwright.world.store import World
 
 FACES = ("deeptravel_cards", "deeptravel_cards_compact")
 PICKS = tuple(HABIT_OF)
-
-
-@pytest.fixture(scope="module")
-def provider() -> WorldProvider:
-    return WorldProvider(World.in_memory(build_tables("nano", 5)))
+NANO = 5  # of `provider`
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import short_query
 from tripwright.domains import dialect_named, face_named
 from tripwright.domains.deeptravel.cards import Cards, read_cards, write_page
 from tripwright.domains.deeptravel.expert.choice import SeenRow, read_answer
@@ -27,22 +28,15 @@ from tripwright.domains.deeptravel.tools.answers import (
 from tripwright.domains.deeptravel.tools.live_tools import LiveToolBox
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
-from tripwright.domains.travelplanner.query import Query
 from tripwright.episode import open_session
 from tripwright.errors import UserError
 from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.face import letters
 from tripwright.transcript import Rows, StopReason, ToolCall, Transcript
-from tripwright.world.generator import build_tables
-from tripwright.world.store import World
 
 FACES = ("deeptravel", "deeptravel_compact")
 DIALECTS = ("deeptravel_cards", "deeptravel_cards_compact")
-
-
-@pytest.fixture(scope="module")
-def provider() -> WorldProvider:
-    return WorldProvider(World.in_memory(build_tables("nano", 3)))
+NANO = 3  # of `provider`
 
 
 @pytest.fixture(scope="module")
@@ -245,18 +239,8 @@ def test_a_call_that_was_not_answered_is_made_once_more(provider, requests):
 
 
 def test_another_request_or_face_is_refused(provider, requests):
-    query = Query(
-        org="A",
-        dest="B",
-        days=3,
-        visiting_city_number=1,
-        date=["2022-03-01"],
-        people_number=1,
-        budget=10,
-        query="q",
-    )
     with pytest.raises(UserError, match="travellers' requests, found a Query"):
-        played(provider, query, "deeptravel_cards")
+        played(provider, short_query(provider.world), "deeptravel_cards")
     tools = LiveToolBox(provider, face_named("deeptravel"))
     tools.face = face_named("compact")
     with pytest.raises(UserError, match="found 'compact'"):

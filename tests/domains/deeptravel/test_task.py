@@ -24,15 +24,9 @@ from tripwright.evals.scoreboard import score_records
 from tripwright.tools.http import ProviderFault
 from tripwright.transcript import StopReason, Transcript
 from tripwright.verdict import State, Verdict
-from tripwright.world.generator import build_tables
-from tripwright.world.store import World
 
 DIALECT = dialect_named("deeptravel_cards")
-
-
-@pytest.fixture(scope="module")
-def provider() -> WorldProvider:
-    return WorldProvider(World.in_memory(build_tables("nano", 7)))
+NANO = 7  # of `provider`
 
 
 @pytest.fixture(scope="module")

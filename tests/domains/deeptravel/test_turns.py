@@ -24,12 +24,11 @@ from tripwright.domains.deeptravel.task import Errand
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.episode import Session, Turn, open_session
 from tripwright.transcript import StopReason, call_key
-from tripwright.world.generator import build_tables
-from tripwright.world.store import World
 
 CALL = write_call("web_search", {"query": "Wuhan"})
 THOUGHT = "<think>Where?</think>\n"
 TEMPTING = "I could write <tool_call>{}</tool_call> or <answer>done</answer>"
+NANO = 7  # of `provider`
 
 
 def read(text: str) -> Call | Answer | Unreadable:
@@ -193,11 +192,6 @@ def test_what_python_writes_is_read_back(arguments):
     assert read(f"{THOUGHT}<tool_call>poi_search({written})</tool_call>") == Call(
         "poi_search", arguments
     )
-
-
-@pytest.fixture(scope="module")
-def provider() -> WorldProvider:
-    return WorldProvider(World.in_memory(build_tables("nano", 7)))
 
 
 def session(provider: WorldProvider, dialect: str) -> Session:

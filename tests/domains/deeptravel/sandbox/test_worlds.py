@@ -42,11 +42,6 @@ Kind = TypeVar("Kind")
 NANO = 7  # of `world`
 
 
-@pytest.fixture(scope="module")
-def provider(world: World) -> WorldProvider:
-    return WorldProvider(world)
-
-
 def flights(provider: Provider, origin: str, destination: str, **more: Any) -> ProviderAnswer:
     return provider.ask(
         "flight_search",

@@ -24,7 +24,6 @@ from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.faults import Faults
 from tripwright.tools.toolbox import ToolBox
 from tripwright.transcript import StopReason
-from tripwright.world.generator import build_tables
 from tripwright.world.records import WorldTables
 from tripwright.world.store import World
 
@@ -33,11 +32,7 @@ CAREFUL, BRIEF = STYLES["careful"], STYLES["brief"]
 LONG: dict[str, Any] = {"max_calls": 90, "max_turns": 91}
 ENDLESS: dict[str, Any] = {"max_calls": 150, "max_turns": 151, "context_tokens": 1_000_000}
 DATES = [f"2022-03-0{day}" for day in range(1, 8)]
-
-
-@pytest.fixture(scope="module")
-def world() -> World:
-    return World.in_memory(build_tables("nano", 11))
+NANO = 11  # of `world`
 
 
 @pytest.fixture(scope="module")

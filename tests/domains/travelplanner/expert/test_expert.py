@@ -14,13 +14,9 @@ from tripwright.domains.travelplanner.task import BUDGET_SPENT, TripTask
 from tripwright.episode import Episode, play
 from tripwright.tools.faults import Faults
 from tripwright.transcript import StopReason
-from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
-
-@pytest.fixture(scope="module")
-def world() -> World:
-    return World.in_memory(build_tables("nano", 11))
+NANO = 11  # of `world`
 
 
 @pytest.fixture(scope="module")

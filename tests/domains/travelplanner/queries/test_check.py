@@ -11,15 +11,10 @@ import pytest
 from tripwright.domains.travelplanner.queries.files import check_queries, make_files
 from tripwright.domains.travelplanner.queries.sample import Mix
 from tripwright.domains.travelplanner.query import Query, iter_queries
-from tripwright.world.generator import build_tables
-from tripwright.world.store import World, write_world
+from tripwright.world.store import World
 
 ALL = Mix(days=(3, 5, 7), levels=(0, 1, 1))
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    return write_world(tmp_path_factory.mktemp("worlds") / "w", build_tables("nano", 21))
+NANO, STORED = 21, True  # of `world`
 
 
 @pytest.fixture(scope="module")

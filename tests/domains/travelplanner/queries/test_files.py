@@ -24,11 +24,7 @@ from tripwright.world.store import World, write_world
 ALL = Mix(days=(3, 5, 7), levels=(1, 1, 1))
 SEED = 3
 COUNT = 20
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    return write_world(tmp_path_factory.mktemp("worlds") / "w", build_tables("nano", 21))
+NANO, STORED = 21, True  # of `world`
 
 
 @pytest.fixture(scope="module")

@@ -31,17 +31,12 @@ from tripwright.domains.travelplanner.rules.evaluate import judge
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.domains.wording import LEVELS
 from tripwright.errors import UserError
-from tripwright.world.generator import build_tables
 from tripwright.world.records import WorldTables
 from tripwright.world.scales import CUISINES
 from tripwright.world.store import World
 
 ALL = Mix(days=(3, 5, 7), levels=(1, 1, 1))
-
-
-@pytest.fixture(scope="module")
-def world() -> World:
-    return World.in_memory(build_tables("nano", 21))
+NANO = 21  # of `world`
 
 
 def numbered(world: World, mix: Mix, count: int, seed: int = 3) -> list[Query]:
