@@ -29,10 +29,6 @@ from tripwright.verdict import Verdict
 Json = Mapping[str, Any]
 
 
-def has_answer(session: Session) -> bool:
-    return session.transcript.answer is not None
-
-
 class Stretch(NamedTuple):
     """A stretch of the agent's own characters that is about one field; `day` None: of the whole
     trip."""
@@ -211,7 +207,8 @@ class Player:
     options: Mapping[str, Any] = field(default_factory=dict)
     needs_world: bool = False  # it looks into the world at hand
     teaches: bool = False  # a cold start may imitate it, beside the expert
-    keeps: Callable[[Session], bool] = has_answer  # whether an episode is fit to be imitated
+    # whether an episode is fit to be imitated
+    keeps: Callable[[Session], bool] = lambda session: session.transcript.answer is not None
     baseline: str | None = None  # its name among those who say how hard requests are
 
     def __call__(self, **options: Any) -> Policy:

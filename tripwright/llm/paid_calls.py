@@ -52,9 +52,9 @@ class Prices:
     def usd(self, usage: Mapping[str, float]) -> float:
         """Cost of the tokens that `usage` counts, those of completions that were paid for and could
         not be used (discarded) included."""
-        prompt = usage.get("prompt_tokens", 0) + usage.get("discarded_prompt_tokens", 0)
-        completion = usage.get("completion_tokens", 0) + usage.get("discarded_completion_tokens", 0)
-        in_cache = usage.get("cached_tokens", 0) + usage.get("discarded_cached_tokens", 0)
+        prompt, completion, in_cache = (
+            usage.get(name, 0) + usage.get(f"discarded_{name}", 0) for name in COUNTED
+        )
         cached = min(in_cache, prompt) if self.cached_input is not None else 0
         asked = (prompt - cached) * self.input + cached * (self.cached_input or 0.0)
         return (asked + completion * self.output) / 1e6

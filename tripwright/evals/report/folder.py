@@ -80,7 +80,8 @@ class ReportedRun:
         for name, folder in _evaluations(path).items():
             if not (file := folder / SCORE).is_file():
                 self.missing.append(f"no {file.relative_to(path)}, so there are no final metrics")
-            found = Evaluation(self, name, folder, self._read(file), *evaluation_words(name))
+            words = EVALUATIONS.get(name, (plain(name).capitalize(), "", 4))
+            found = Evaluation(self, name, folder, self._read(file), *words)
             if found.score or found.transcripts:
                 self.evaluations[name] = found
         if not any(each.transcripts for each in self.evaluations.values()):
@@ -305,10 +306,6 @@ def _mistake(problem: str, text: str) -> Step:
 
 
 # ---- evaluations
-
-
-def evaluation_words(name: str) -> tuple[str, str, int]:
-    return EVALUATIONS.get(name, (plain(name).capitalize(), "", 4))
 
 
 def metric_of(score: Json, name: str) -> Estimate | None:
