@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tripwright.training.health import PATTERNS, HealthMonitor, check
+from tripwright.training.health import PATTERNS, HealthMonitor, HealthWarning
 
 HEALTHY = {
     "reward_mean": 2.0,
@@ -29,6 +29,10 @@ HEALTHY = {
     "tokens_per_second": 1000.0,
     "stop_reasons": {"answer": 0.97, "max_turns": 0.03},
 }
+
+
+def check(rows: list[dict[str, Any]]) -> list[HealthWarning]:
+    return HealthMonitor(rows).raised
 
 
 Figures = dict[str, Any]  # one that changes is a function of the step

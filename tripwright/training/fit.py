@@ -584,11 +584,7 @@ def steps_of(
 
 
 def estimate(
-    recipe: Recipe,
-    device: str,
-    available_gb: float | None,
-    model: str | None,
-    tokens: int | None,
+    recipe: Recipe, device: str, available_gb: float | None, model: str | None, tokens: int | None
 ) -> dict[str, Any]:
     """Bytes, FLOPs, seconds, tokens; GB where it says so. `available_gb` None: what this machine
     has; `model` None: the recipe's; `tokens`: mean length of an episode, where it is known."""

@@ -13,9 +13,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from statistics import fmean, median
 from typing import Any
+
+from tripwright.evals.report.markup import number
 
 Row = dict[str, Any]
 Condition = Callable[[Sequence[Row]], str | None]
@@ -38,9 +40,7 @@ class HealthWarning:
 
     def record(self) -> dict[str, Any]:
         """One line of RUN/warnings.jsonl."""
-        ended = {} if self.until_step is None else {"until_step": self.until_step}
-        record = {"stage": self.stage, "name": self.name, "since_step": self.since_step, **ended}
-        return record | {"what": self.what, "advice": self.advice}
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
     def __str__(self) -> str:
         return f"warning: {self.stage} step {self.since_step}: {self.what}. {self.advice}"
@@ -92,30 +92,17 @@ class HealthMonitor:
         return "".join(json.dumps(warning.record()) + "\n" for warning in self.raised)
 
 
-def check(rows: Iterable[Row]) -> list[HealthWarning]:
-    """Every warning that these steps raise, in order. Several stages may follow each other."""
-    return HealthMonitor(rows).raised
-
-
 # ---- figures of a run
 
 
-def _number(row: Row, key: str) -> float | None:
-    """A finite number, or None."""
-    value = row.get(key)
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value) if math.isfinite(value) else None
-
-
 def _values(rows: Iterable[Row], key: str) -> list[float]:
-    return [figure for row in rows if (figure := _number(row, key)) is not None]
+    return [figure for row in rows if (figure := number(row.get(key))) is not None]
 
 
 def _recent(rows: Sequence[Row], key: str) -> float | None:
     """Mean of the last WINDOW steps, or of the second half of fewer. None where the newest step
     lacks the figure."""
-    if not rows or _number(rows[-1], key) is None:
+    if not rows or number(rows[-1].get(key)) is None:
         return None
     return fmean(_values(rows[-min(WINDOW, max(1, len(rows) // 2)) :], key))
 
@@ -195,7 +182,8 @@ def gradient_spike(rows: Sequence[Row]) -> str | None:
     length = rows[-1].get("copy_length")  # doubles in the warm-up, which makes the gradient large
     alike = [row for row in rows[-WINDOW - 1 : -1] if row.get("copy_length") == length]
     # a step without a gradient has norm 0 and says nothing
-    now, before = _number(rows[-1], "grad_norm"), [n for n in _values(alike, "grad_norm") if n > 0]
+    before = [norm for norm in _values(alike, "grad_norm") if norm > 0]
+    now = number(rows[-1].get("grad_norm"))
     if now is None or len(before) < 8 or now <= 15 * median(before):
         return None
     return f"gradient norm {now:.3g}, {now / median(before):.1f} times what is usual here"

@@ -49,11 +49,7 @@ def describe(groups: Sequence[RolloutGroup]) -> dict[str, Any]:
     calls, why episodes stopped."""
     played = [episode for group in groups for episode in group.episodes]
     members = [member for group in groups for member in group.scored_members]
-    counts = {
-        "episodes": len(played),
-        "unscored": len(played) - len(members),
-        **_verifier(played),
-    }
+    counts = {"episodes": len(played), "unscored": len(played) - len(members), **_verifier(played)}
     if not members:
         return counts
     episodes, rewards = [episode for episode, _ in members], [reward for _, reward in members]
@@ -272,10 +268,9 @@ def rollout_flops(
     p) once, then (p, T) for each.
     `sampled`: how many tokens were drawn; a prompt's other positions need no logits.
     """
-    positions, pairs = 0, 0
-    for start, end in spans:
-        positions += end - start
-        pairs += (end * (end + 1) - start * (start + 1)) // 2
+    computed = list(spans)
+    positions = sum(end - start for start, end in computed)
+    pairs = sum((end * (end + 1) - start * (start + 1)) // 2 for start, end in computed)
     return flops(shape, positions, pairs, sampled_tokens)
 
 
@@ -291,14 +286,6 @@ def mfu(
     if not peak or seconds <= 0:
         return None
     return flops_update / seconds * epochs / (peak * devices)
-
-
-def update_flops_of_mfu(
-    utilisation: float, peak: float, devices: int, seconds: float, epochs: int = 1
-) -> float:
-    """Row P12: FLOPs_update = MFU · f_peak · W · t_policy / E, for logs that hold a utilisation and
-    no count."""
-    return utilisation * peak * devices * seconds / epochs
 
 
 def peak_flops(device: Any = "cpu", dtype: Any = torch.float32) -> float | None:

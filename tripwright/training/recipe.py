@@ -20,7 +20,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
@@ -125,12 +125,8 @@ class DialectSettings:
     shows_work: ShownWork | None = None  # of the expert whose transcripts are made
 
     def dialect(self) -> Dialect:
-        changed = {
-            f.name: getattr(self, f.name)
-            for f in fields(self)
-            if f.name != "name" and getattr(self, f.name) is not None
-        }
-        return replace(dialect_named(self.name), **changed)
+        given = {name: value for name, value in vars(self).items() if value is not None}
+        return replace(dialect_named(given.pop("name")), **given)
 
 
 @dataclass(frozen=True)

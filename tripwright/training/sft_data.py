@@ -322,9 +322,7 @@ class ChatMasks:
         self, messages: Sequence[Message], tools: Any, train: Sequence[bool]
     ) -> TokenizedRow:
         whole: str = self._apply(messages, tools, tokenize=False)
-        ids: list[int] = []
-        mask: list[int] = []
-        done = 0
+        pieces, done = list[tuple[str, bool]](), 0
         for i, message in enumerate(messages):
             if message["role"] != "assistant":
                 continue
@@ -338,22 +336,17 @@ class ChatMasks:
                     " markers: which tokens are the assistant's cannot be told."
                 )
             turn = after[len(before) :].rstrip()
-            self._check_stop(turn)
-            self._add(ids, mask, whole[done : len(before)], False)
-            self._add(ids, mask, turn, train[i])
+            if not turn.endswith(tuple(self.tokenizer.all_special_tokens)):
+                found = f"This chat template ends a turn with {turn[-20:]!r}"
+                raise UserError(f"{found}, which is no stop token.")
+            pieces += [(whole[done : len(before)], False), (turn, train[i])]
             done = len(before) + len(turn)
-        self._add(ids, mask, whole[done:], False)
-        return TokenizedRow(ids, mask)
-
-    def _add(self, ids: list[int], mask: list[int], text: str, label: bool) -> None:
-        piece = self.tokenizer.encode(text, add_special_tokens=False)
-        ids += piece
-        mask += [int(label)] * len(piece)
-
-    def _check_stop(self, turn: str) -> None:
-        if not any(turn.endswith(token) for token in self.tokenizer.all_special_tokens):
-            end = turn[-20:]
-            raise UserError(f"This chat template ends a turn with {end!r}, which is no stop token.")
+        row = TokenizedRow([], [])
+        for text, label in [*pieces, (whole[done:], False)]:
+            ids = self.tokenizer.encode(text, add_special_tokens=False)
+            row.token_ids.extend(ids)
+            row.loss_mask.extend([int(label)] * len(ids))
+        return row
 
     def _apply(self, messages: Sequence[Message], tools: Any, **options: Any) -> Any:
         try:
@@ -455,10 +448,8 @@ def read_rows(
     masks, figures, rows = ChatMasks(tokenizer, schemas), Figures(), []
     for conversation in read_conversations(settings.data or ""):
         figures.read += 1
-        if (
-            conversation.transcript is not None
-            and conversation.transcript.stop_reason == StopReason.UNSCORED
-        ):
+        transcript = conversation.transcript
+        if transcript is not None and transcript.stop_reason == StopReason.UNSCORED:
             figures.unscored += 1
             continue
         for row in masks.rows(conversation):

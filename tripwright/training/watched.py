@@ -14,7 +14,7 @@ from tripwright.evals.report.page import Card, CardRow, Part, parts_html, senten
 from tripwright.evals.report.sections import warnings_section
 from tripwright.files import json_object
 from tripwright.runs import METRICS, RECIPE, logged_steps
-from tripwright.training.health import HealthWarning, check
+from tripwright.training.health import HealthMonitor, HealthWarning
 
 
 @dataclass(frozen=True)
@@ -65,9 +65,8 @@ def read(folder: Path, name: str) -> Watched:
     before_rl = "sft" if recipe.get("sft") else "copy_pretraining"
     last_model = "rl" if algorithm or not recipe else before_rl
     finished = (folder / "model" / last_model).is_dir()
-    return Watched(
-        name, rows, check(rows), stage, int(steps) if steps else None, done, left, finished
-    )
+    warnings = HealthMonitor(rows).raised
+    return Watched(name, rows, warnings, stage, int(steps) if steps else None, done, left, finished)
 
 
 def _course(

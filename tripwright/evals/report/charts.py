@@ -22,12 +22,7 @@ from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
-from tripwright.evals.report.markup import (
-    esc,
-    percent,
-    printable,
-    short,
-)
+from tripwright.evals.report.markup import esc, percent, printable, short
 from tripwright.files import csv_text
 
 if TYPE_CHECKING:
