@@ -26,7 +26,7 @@ JUDGEMENTS = "judgements.jsonl"
 TRANSCRIPTS, SCORE, CARD, CALLS = "transcripts.jsonl", "score.json", "run_card.json", "calls.jsonl"
 RECIPE, METRICS, WARNINGS = "recipe.json", "metrics.jsonl", "warnings.jsonl"  # of a training
 STAGES: tuple[str, ...] = ("start", "copy_pretraining", "sft", "rl")  # of its models, in order
-DIFFICULTY, COMPARISON = "difficulty.json", "comparison.json"  # of a training that was examined
+DIFFICULTY, COMPARISON = "difficulty.json", "comparison.json"  # what baselines reach; of stages
 BEST = "best.json"  # of a training that was evaluated while it went on, in eval/<VALIDATION_STEP>N
 VALIDATION_STEP = "validation-step-"
 
@@ -215,17 +215,19 @@ class TranscriptJournal(Journal):
 def logged_steps(metrics: Path) -> tuple[list[Record], int]:
     """What a training has logged, a row for each step, and how many lines cannot be read. A resumed
     stage's steps are not there twice: `rewind_metrics` took those out that led nowhere."""
-    rows, unreadable = list[Record](), 0
-    for line in whole_lines(metrics) if metrics.is_file() else ():
+    found = list(readable_lines(metrics))
+    rows = [row for row in found if "stage" in row and isinstance(row.get("step"), int | float)]
+    return rows, len(found) - len(rows)
+
+
+def readable_lines(path: Path) -> Iterator[Record]:
+    """The objects of a file of lines that a training writes; {} for a line that holds none."""
+    for line in whole_lines(path) if path.is_file() else ():
         try:
-            row = read_json(line.text)
+            record = read_json(line.text)
         except NotJson:
-            row = None
-        if isinstance(row, dict) and "stage" in row and isinstance(row.get("step"), int | float):
-            rows.append(row)
-        else:
-            unreadable += 1
-    return rows, unreadable
+            record = None
+        yield record if isinstance(record, dict) else {}
 
 
 def rewind_metrics(metrics: Path, stage: str, step: int) -> float:

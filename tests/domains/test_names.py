@@ -69,7 +69,9 @@ def test_a_domain_without_a_generator_is_told_to_name_files():
     bare = replace(OWN, generator=None)
     with pytest.raises(UserError):
         bare.generated()
-    assert list(bare.baselines) == ["first_row", "cheapest_row", "expert"]
+    floor = [name for name, player in bare.baselines.items() if player.is_floor]
+    assert floor == ["fixed_plan", "meal_at_home"]
+    assert [*bare.baselines] == ["first_row", "cheapest_row", *floor, "expert"]
 
 
 def test_the_same_place_is_one_world_or_one_day_of_the_same_services():

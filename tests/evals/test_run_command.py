@@ -21,6 +21,7 @@ from tests.files import read_lines
 from tripwright.cli.main import main
 from tripwright.domains.travelplanner.expert import ExpertPolicy
 from tripwright.errors import UserError
+from tripwright.evals.report import report_page
 from tripwright.llm.client import Completion
 from tripwright.llm.paid_calls import CallKey, PaidCalls
 from tripwright.runs import CARD, TRANSCRIPTS, VERSION, VERSION_ENTRY
@@ -78,6 +79,11 @@ def test_a_run_of_fewer_queries_is_the_beginning_of_one(words, tmp_path, policy)
     for count, n in (("--count 5", 5), ("", 12)):
         assert main(words(tmp_path, f"{by} {count}")) == 0
         assert score_of(tmp_path)["n"] == n
+        floor = json.loads((tmp_path / "difficulty.json").read_text())["floor"]
+        assert [each["metrics"]["final"]["n"] for each in floor.values()] == [n, n]
+    twin = shutil.copytree(tmp_path, tmp_path / "twin")
+    pages = [report_page(folders).html() for folders in ([tmp_path], [tmp_path, twin])]
+    assert all("Floor: meal at home" in page for page in pages)
 
 
 def test_without_what_the_tools_say_nothing_passes(words, tmp_path):

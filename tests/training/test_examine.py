@@ -17,6 +17,8 @@ from tripwright.cli import examine
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.episode import open_session
 from tripwright.errors import UserError
+from tripwright.evals.report.folder import ReportedRun
+from tripwright.evals.report.sections import metrics_section
 from tripwright.inference.local import load_model
 from tripwright.runs import episodes
 from tripwright.statistics.rates import rate
@@ -156,3 +158,18 @@ def test_a_recipe_with_requests_of_its_own_is_examined_in_its_own_place(
     card = json.loads((run.folder / "eval/after_rl/run_card.json").read_text())
     assert card["world"]["content_hash"] == world.content_hash
     assert card["queries"]["path"] == str(files["exam"])
+
+
+def test_the_floor_of_a_reward_is_measured_and_reported(recipe, trained):
+    stages.take(RunFolder(trained, recipe), "rl")
+    assert "floor" not in held_out.examine(recipe, trained)["final"]
+    floor = json.loads((trained / "difficulty.json").read_text())["floor"]
+    assert list(floor) == ["fixed_plan", "meal_at_home"]
+    home = floor["meal_at_home"]["metrics"]
+    assert home["commonsense_micro"]["value"] == 0.5 == home["dense_reward"]["value"]
+    earned = [of["metrics"]["dense_reward"]["value"] for of in floor.values()]
+    assert 0.5 <= max(earned) < 5
+    run = ReportedRun(trained)
+    assert {row["reward_floor"] for row in run.rl} == {max(earned)}
+    (table,) = metrics_section(run.exam).parts
+    assert {"Floor: fixed plan", "Floor: meal at home"} <= {cell.text for cell in table.head}

@@ -213,6 +213,19 @@ def test_the_gap_is_between_rules_whatever_the_reward_goes_by(
     )
 
 
+def test_a_meter_counts_rewarded_failures_and_passes_that_nobody_would_live(
+    make, lab, pair, given_groups, monkeypatch
+):
+    for name, is_livable in (("livable", True), ("unlivable", False)):
+        details = {"also_passes": {"livable": is_livable}}
+        verdict = replace(lab.final, rules="strict", details=details)
+        monkeypatch.setattr(lab, name, verdict, raising=False)
+    given_groups([pair("livable", "unlivable", "half", "empty")])
+    row = make(replace(SETTINGS, prompts_per_step=1, group_size=4)).take_step()
+    assert 0 < row["failed_reward"] == pytest.approx(row["reward_mean"] - 0.5 * 5)
+    assert (row["livable_pass_rate"], row["livable_gap"]) == (0.25, 0.25)
+
+
 def test_constraints_are_counted_where_they_were_asked(make, pair, given_groups):
     given_groups([pair("final", "empty")])
     row = make(replace(SETTINGS, prompts_per_step=1)).take_step()

@@ -210,6 +210,7 @@ class Player:
     # whether an episode is fit to be imitated
     keeps: Callable[[Session], bool] = lambda session: session.transcript.answer is not None
     baseline: str | None = None  # its name among those who say how hard requests are
+    is_floor: bool = False  # a baseline without a thought: what it earns, a reward gives to anybody
 
     def __call__(self, **options: Any) -> Policy:
         return self.make(**{**self.options, **options})

@@ -9,6 +9,7 @@ only then is it imported.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -28,21 +29,15 @@ from tripwright.agent.chat import (
     load_tokenizer,
 )
 from tripwright.agent.dialect import Dialect
-from tripwright.domains import (
-    dialect_named,
-    domain_of,
-    domain_of_file,
-    domain_of_request,
-    domains,
-)
+from tripwright.domains import dialect_named, domain_of, domain_of_file, domain_of_request, domains
 from tripwright.domains.domain import Domain, Player, Solved
 from tripwright.domains.judging import JudgingSettings
 from tripwright.domains.place import Place, PlaceOptions
 from tripwright.episode import Episode, Policy, Task
 from tripwright.errors import UserError, first_problem
-from tripwright.evals.run import run
+from tripwright.evals.run import floor, run
 from tripwright.evals.run_card import SAMPLED, model_fingerprint, queries_entry, run_card
-from tripwright.files import check_folder
+from tripwright.files import check_folder, write_atomically
 from tripwright.llm.client import ChatEndpoint
 from tripwright.llm.endpoint import shown_url
 from tripwright.policies.endpoint import EndpointPolicy
@@ -55,7 +50,7 @@ from tripwright.policies.settings import (
     PolicySettings,
     thinking_fields,
 )
-from tripwright.runs import RECIPE, Run, object_in
+from tripwright.runs import DIFFICULTY, RECIPE, Run, object_in
 from tripwright.tools.faults import Faults
 from tripwright.tools.remote import RemoteToolBox
 from tripwright.transcript import StopReason, Transcript
@@ -195,23 +190,25 @@ def evaluate(  # long: most of it is help
             decoding_preset=settings.preset,
         )
         judged = stack.enter_context(domain.judge.opened(judge, folder))
-        return Score(
-            run(
-                player.policy,
-                map(judged, tasks),
-                folder,
-                spoken,
-                player.chat,
-                empty_tools,
-                card,
-                progress and settings.policy != "person",
-                faults,
-                tools,
-                settings.prices,
-                settings.max_cost_usd,
-                rounds,
-            )
+        record = run(
+            player.policy,
+            map(judged, tasks),
+            folder,
+            spoken,
+            player.chat,
+            empty_tools,
+            card,
+            progress and settings.policy != "person",
+            faults,
+            tools,
+            settings.prices,
+            settings.max_cost_usd,
+            rounds,
         )
+        # where a model judges nobody pays for the floor
+        if out and not judge and (reached := floor(tasks[::samples], spoken)):
+            write_atomically(folder / DIFFICULTY, json.dumps({"floor": reached}, indent=2))
+        return Score(record)
 
 
 def judge(

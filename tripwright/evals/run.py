@@ -22,6 +22,7 @@ from typing import Any, cast
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
+from tripwright.domains import domain_of
 from tripwright.episode import Episode, Policy, Task, play
 from tripwright.errors import UserError, counted
 from tripwright.evals.outcome import Outcome
@@ -41,7 +42,7 @@ from tripwright.runs import (
     TranscriptJournal,
     episode_lines,
 )
-from tripwright.statistics.rates import wilson
+from tripwright.statistics.rates import mean, wilson
 from tripwright.tools.faults import Faults
 from tripwright.tools.toolbox import Tools
 
@@ -105,6 +106,20 @@ def run(
                 raise
         calls.close(all_done=not rest)
     return _score(out, card, faults, prices)
+
+
+def floor(tasks: Sequence[Task], dialect: Dialect) -> dict[str, dict[str, Any]]:
+    """What anybody reaches: of each baseline without a thought its metrics on these tasks, as
+    score.json has them, and its mean reward by each of the domain's as "<name>_reward"."""
+    domain, found = domain_of(dialect), dict[str, dict[str, Any]]()
+    for name, player in domain.baselines.items():
+        if player.is_floor:  # it calls no tool, so that thousands of its episodes fit in memory
+            played = [each for each in play(player(), tasks, dialect) if each.scored]
+            metrics = score_records((each.record() for each in played), "", {})["metrics"]
+            for reward, of in domain.rewards.items():
+                metrics[f"{reward}_reward"] = mean([of(each).total for each in played], seed=0)
+            found[name] = {"metrics": metrics}
+    return found
 
 
 def _score(

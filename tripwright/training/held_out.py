@@ -41,9 +41,10 @@ from tripwright.episode import Policy, Task
 from tripwright.errors import UserError
 from tripwright.evals.comparison import compare_folders
 from tripwright.evals.report import write_report
+from tripwright.evals.run import floor
 from tripwright.evals.run import run as run_episodes
 from tripwright.evals.run_card import model_fingerprint, run_card
-from tripwright.files import json_object, write_atomically
+from tripwright.files import json_object, write_atomically, write_json_lines
 from tripwright.inference.local import LocalPolicy, load_model
 from tripwright.inference.models import device_named, precision_named
 from tripwright.rewards.spec import terms
@@ -117,22 +118,14 @@ class HeldOut:
             )
         folder.mkdir(parents=True, exist_ok=True)
         write_atomically(path, json.dumps(now, indent=2))
-        lines = (
-            json.dumps({"id": task.id, "world": task.where, **task.request.record()}) + "\n"
-            for task in self.tasks
-        )
-        write_atomically(folder / "queries.jsonl", "".join(lines))
+        requests = ({"id": t.id, "world": t.where, **t.request.record()} for t in self.tasks)
+        write_json_lines(folder / "queries.jsonl", requests)
 
     def play_model(
-        self,
-        model: Any,
-        tokenizer: Any,
-        folder: Path,
-        identity: dict[str, Any],
+        self, model: Any, tokenizer: Any, folder: Path, identity: dict[str, Any]
     ) -> dict[str, Any]:
         """The score of a model, shown the tools of training: with others it is another one. The
-        dense reward is added to its metrics, last: a score without it
-        is not finished."""
+        dense reward is added to its metrics, last: a score without it is not finished."""
         chat = ChatFormat(tokenizer, self.recipe.dialect.dialect().schemas())
         policy = LocalPolicy(model, chat, self.recipe.sampling)
         score = self.play(policy, folder, identity, chat)
@@ -143,11 +136,7 @@ class HeldOut:
         return score
 
     def play(
-        self,
-        policy: Policy,
-        folder: Path,
-        identity: dict[str, Any],
-        chat: ChatFormat | None = None,
+        self, policy: Policy, folder: Path, identity: dict[str, Any], chat: ChatFormat | None = None
     ) -> dict[str, Any]:
         """The score of one policy, in `folder`; resumable. What has no `chat` is a script, which
         samples nothing."""
@@ -367,7 +356,7 @@ def checkpoint_of(folder: Path, step: str) -> str:
     """The name of the model after so many steps, or of the "best". Raises UserError where
     validation kept none."""
     models = checkpoint_models(folder)
-    best = json_object(folder / BEST) if (folder / BEST).is_file() else None
+    best = json_object(folder / BEST)
     if step == "best" and best is not None:
         return Path(best["model"]).name
     if step.isdigit() and int(step) in models:
@@ -389,15 +378,15 @@ def requests_of_exam(recipe: Recipe, count: int) -> HeldOut:
 
 
 def measure_difficulty(run: RunFolder) -> None:
-    """What baselines, the expert and another teacher reach on the exam and more requests like it.
-    Where a model judges nobody pays for that."""
+    """What baselines, the expert and another teacher reach on the exam and more requests like it,
+    and the floor. Where a model judges nobody pays for that."""
     path = run.folder / DIFFICULTY
     if path.is_file() or run.recipe.judging is not None:
         return
-    recipe = run.recipe
+    recipe, dialect = run.recipe, run.recipe.held_out_dialect
     requests = requests_of_exam(recipe, recipe.evaluation.difficulty_queries)
-    difficulty: dict[str, Any] = {"levels": {}}
-    policies = dict(recipe.domain.baselines)
+    difficulty: dict[str, Any] = {"levels": {}, "floor": floor(requests.tasks, dialect)}
+    policies = {n: each for n, each in recipe.domain.baselines.items() if not each.is_floor}
     if recipe.sft is not None and recipe.sft.expert != "expert":
         policies["teacher"] = recipe.domain.teachers[recipe.sft.expert]
     for name, policy in policies.items():
@@ -483,7 +472,7 @@ def compare_stages(run: RunFolder) -> dict[str, dict[str, Any]]:
 def rates(run: RunFolder, names: list[str]) -> dict[str, Any]:
     """The pass rate of each baseline and of each of the evaluations `names`, with its interval."""
     difficulty = json_object(run.folder / DIFFICULTY) or {}
-    return {name: rate for name, rate in difficulty.items() if name != "levels"} | {
+    return {name: rate for name, rate in difficulty.items() if name not in ("levels", "floor")} | {
         name: (json_object(run.folder / "eval" / name / SCORE) or {})["metrics"]["final"]
         for name in names
     }

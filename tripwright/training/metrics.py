@@ -65,6 +65,7 @@ def describe(groups: Sequence[RolloutGroup]) -> dict[str, Any]:
         **counts,
         "reward_mean": mean,
         "reward_std": (sum((r.total - mean) ** 2 for r in rewards) / n) ** 0.5,
+        "failed_reward": sum(r.total for e, r in members if not e.passed) / n,
         "schema_rate": sum(e.verdict is not None and e.verdict.readable for e in episodes) / n,
         **_terms(episodes, rewards),
         "turns_mean": sum(t.turns for t in transcripts) / n,

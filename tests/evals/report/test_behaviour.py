@@ -261,7 +261,7 @@ def test_evaluations_while_it_trained_are_curves_with_intervals_apart_from_the_e
     learning = learning_section({"run": run})
     shown = parts_html([learning])
     assert "by final: step 40, 50.0%" in shown and "model/rl-step-40" in shown
-    passes = chart_of(learning, "Passes, strict and official")
+    passes = chart_of(learning, "Passes by rules")
     assert "held out" in passes.csv.splitlines()[0]
     costs = next(part for part in cost_section({"run": run}).parts if isinstance(part, PageTable))
     assert [cell.text for cell in costs.rows[0][1:5]] == ["50.0%", "40", "6.67", "40T"]

@@ -1,5 +1,6 @@
 """Policies without a model, which measure how hard a set of queries is: take the first row of every
-answer, or the cheapest; and the benchmark's greedy search.
+answer, or the cheapest; and the benchmark's greedy search. And two that show what a reward gives
+away: one plan said to every request, and an evening at home.
 
 The first two use the real tools and give well-formed plans of distinct meals, so that what they
 fail on is what the query asks to be decided.
@@ -11,12 +12,14 @@ import json
 import math
 import random
 from contextlib import suppress
+from functools import lru_cache, partial
 from typing import Any, Literal
 
 from tripwright.agent.turn import write_call
 from tripwright.domains.travelplanner.expert.turns import answer_text
 from tripwright.domains.travelplanner.plan.plan import MEALS
 from tripwright.domains.travelplanner.queries.reading import CITIES_BY_DAYS
+from tripwright.domains.travelplanner.queries.sample import Exhausted, make_queries
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.task import trip_query
 from tripwright.domains.travelplanner.tools.catalog import TravelTools
@@ -25,6 +28,7 @@ from tripwright.policies.base import ScriptedPolicy, at_hand
 from tripwright.tools.answer import ToolError
 from tripwright.world.store import World
 
+NOTHING = dict.fromkeys(("transportation", "attraction", "accommodation", *MEALS), "-")
 PRICES = ("price_usd", "average_cost_usd", "cost_usd")
 
 
@@ -49,15 +53,13 @@ class RowsPolicy(ScriptedPolicy):
         )
         if session.done:
             return
-        nothing = {"transportation": "-", "attraction": "-", "accommodation": "-"}
-        nothing |= dict.fromkeys(MEALS, "-")
-        night = nothing | {"accommodation": stay[0] if stay else "-"}
+        night = NOTHING | {"accommodation": stay[0] if stay else "-"}
         full = {"attraction": sights[:1] or "-", **dict(zip(MEALS, meals, strict=False))}
         there, home = {"from": query.org, "to": query.dest}, {"from": query.dest, "to": query.org}
         plan = [
             {"days": 1, "city": there, **night, "transportation": out},
             {"days": 2, "city": query.dest, **night, **full},
-            {"days": 3, "city": home, **nothing, "transportation": back},
+            {"days": 3, "city": home, **NOTHING, "transportation": back},
         ]
         session.say(f"<answer>{json.dumps(plan)}</answer>")
 
@@ -133,6 +135,35 @@ class GreedySearch(ScriptedPolicy):
         else:
             answer = answer_text(query, days, plan_format)
         session.say(answer)
+
+
+@lru_cache(maxsize=8)
+def first_answer(world: World, plan_format: str) -> str:
+    """To the first request that is made in this world, for which it passes."""
+    with suppress(Exhausted):
+        made = next(make_queries(world, 1, seed=0))
+        return answer_text(made, made.record()["oracle"]["plan"], plan_format)
+    return "No request can be made in this world."
+
+
+def fixed_plan(session: Session) -> None:
+    """Says one plan to every request of a world."""
+    world = at_hand(session, "Policy 'fixed-plan'")
+    session.say(first_answer(world, session.dialect.plan_format))
+
+
+def meal_at_home(session: Session) -> None:
+    """Says a dinner and a sight in the city where the trip should start, and nothing else."""
+    query, world = trip_query(session), at_hand(session, "Policy 'meal-at-home'")
+    days = [{"days": n + 1, "city": query.org, **NOTHING} for n in range(query.days)]
+    meals, sights = world.restaurants(query.org), world.attractions(query.org)
+    days[0] |= {"dinner": meals[0].name} if meals else {}
+    days[0] |= {"attraction": [sights[0].name]} if sights else {}
+    session.say(answer_text(query, days, session.dialect.plan_format))
+
+
+FIXED_PLAN = partial(ScriptedPolicy, "fixed-plan", fixed_plan)
+MEAL_AT_HOME = partial(ScriptedPolicy, "meal-at-home", meal_at_home)
 
 
 def greedy_plan(query: Query, world: World, rng: random.Random) -> list[dict[str, Any]] | None:

@@ -20,8 +20,7 @@ from tripwright.domains.domain import (
     Requests,
 )
 from tripwright.domains.judging import Judge, Judged, JudgingModel
-from tripwright.domains.travelplanner import written_work
-from tripwright.domains.travelplanner.baselines import GreedySearch, RowsPolicy
+from tripwright.domains.travelplanner import baselines, written_work
 from tripwright.domains.travelplanner.credit import FIELDS, LOOKS_AT, places_of
 from tripwright.domains.travelplanner.desk import DESK
 from tripwright.domains.travelplanner.dialects import DIALECTS
@@ -49,7 +48,7 @@ from tripwright.domains.travelplanner.rules.facts import (
 from tripwright.domains.travelplanner.task import NAME, TripTask
 from tripwright.domains.travelplanner.ungrounded import GROUNDINGS
 from tripwright.episode import Episode
-from tripwright.verdict import Verdict
+from tripwright.verdict import ALSO_PASSES, Verdict
 from tripwright.world.generator import load_world, names_of_world
 from tripwright.world.scales import CUISINES, SCALES
 from tripwright.world.store import World
@@ -90,23 +89,27 @@ def _reads_no_words(dialect: Dialect, settings: FormatterSettings | None) -> str
 
 
 def _figures(episodes: Sequence[Episode]) -> dict[str, Any]:
-    """Pass rates under the official and the strict rules, whichever the reward goes by, and the gap
-    between them; how true the work is that is shown."""
-    official, strict = (
+    """Pass rates under each set of rules, whichever the reward goes by, and the gaps between them;
+    how true the work is that is shown."""
+    official, strict, livable = (
         sum(_passes(episode, rules) for episode in episodes) / len(episodes)
-        for rules in ("official", "strict")
+        for rules in ("official", "strict", "livable")
     )
     return {
         "official_pass_rate": official,
         "strict_pass_rate": strict,
+        "livable_pass_rate": livable,
         "strict_gap": official - strict,
+        "livable_gap": strict - livable,
         **written_work.figures(episodes),
     }
 
 
 def _passes(episode: Episode, rules: str) -> bool:
-    if episode.verdict is not None and episode.verdict.rules == rules:
-        return episode.verdict.final
+    if (verdict := episode.verdict) is not None:
+        known = {**verdict.details.get(ALSO_PASSES, {}), verdict.rules: verdict.final}
+        if rules in known:
+            return bool(known[rules])
     task = cast(TripTask, episode.task)
     return judge(task.request, episode.more.get("plan"), task.world, rules).final
 
@@ -135,9 +138,11 @@ DOMAIN = Domain(
         "expert-comparing": _teacher(COMPARING),
         "expert-careful": _deciding(CAREFUL),
         "expert-brief": _deciding(BRIEF),
-        "greedy-search": Player(GreedySearch, {"seed": 0}, needs_world=True),
-        "first-row": Player(partial(RowsPolicy, "first"), baseline="first_row"),
-        "cheapest-row": Player(partial(RowsPolicy, "cheapest"), baseline="cheapest_row"),
+        "greedy-search": Player(baselines.GreedySearch, {"seed": 0}, needs_world=True),
+        "first-row": Player(partial(baselines.RowsPolicy, "first"), baseline="first_row"),
+        "cheapest-row": Player(partial(baselines.RowsPolicy, "cheapest"), baseline="cheapest_row"),
+        "fixed-plan": Player(baselines.FIXED_PLAN, baseline="fixed_plan", is_floor=True),
+        "meal-at-home": Player(baselines.MEAL_AT_HOME, baseline="meal_at_home", is_floor=True),
     },
     rewards=REWARDS,
     judge=Judge(

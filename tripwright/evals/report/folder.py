@@ -16,10 +16,10 @@ from typing import Any, Literal, NamedTuple
 
 from tripwright.domains import domains
 from tripwright.domains.domain import Counts
-from tripwright.errors import NotJson, UserError, counted, read_json
+from tripwright.errors import UserError, counted
 from tripwright.evals.outcome import Outcome
 from tripwright.evals.report.markup import Estimate, estimate, number, plain
-from tripwright.files import json_object, whole_lines
+from tripwright.files import json_object
 from tripwright.runs import (
     BEST,
     CARD,
@@ -36,6 +36,7 @@ from tripwright.runs import (
     episode_lines,
     logged_steps,
     object_in,
+    readable_lines,
 )
 from tripwright.transcript import OVERLONG, StopReason, call_key
 from tripwright.verdict import State, Verdict
@@ -91,7 +92,7 @@ class ReportedRun:
             self.missing.append(f"{counted(unreadable, 'unreadable line')} of {METRICS} left out")
         self.card, self.difficulty = self._read(path / CARD), self._read(path / DIFFICULTY)
         self.comparison = self._read(path / COMPARISON)
-        self.warnings = read_warnings(path / WARNINGS)  # of training, oldest first
+        self.warnings = list(filter(None, readable_lines(path / WARNINGS)))  # oldest first
         self.recipe, self.best = (json_object(path / name) or {} for name in (RECIPE, BEST))
         if not (self.metrics or self.evaluations or self.card):
             raise UserError(
@@ -125,9 +126,26 @@ class ReportedRun:
     @property
     def rl(self) -> list[Json]:
         """The steps of reinforcement learning, of whatever algorithm: of the last stage that logs a
-        reward."""
+        reward; with the floor of the reward in force, where it is known: not of weights or of a
+        function of the user's own, nor under other rules than the examination's."""
         stages = [row.get("stage") for row in self.metrics if "reward_mean" in row]
-        return self.stage(str(stages[-1])) if stages else []
+        rows, floors = self.stage(str(stages[-1])) if stages else [], dict[Any, Json]()
+        _, settings = reinforcement(self.recipe)
+        if settings.get("rules") == object_in(self.recipe, "evaluation").get("rules"):
+            of_stages = object_in(settings, "curriculum").get("stages", ())
+            for stage, (reward, _) in enumerate(of_stages, start=1):
+                earned = (metric_of(each.score, f"{reward}_reward") for each in self.floor)
+                if known := [each.value for each in earned if each]:
+                    floors[stage] = {"reward_floor": max(known)}
+        return [row | floors.get(row.get("curriculum_stage"), {}) for row in rows]
+
+    @property
+    def floor(self) -> list[Evaluation]:
+        """Of each baseline without a thought what it reaches."""
+        return [
+            Evaluation(self, name, self.path, score, f"Floor: {plain(name)}", "", 5)
+            for name, score in object_in(self.difficulty, "floor").items()
+        ]
 
     @property
     def exam(self) -> list[Evaluation]:
@@ -336,20 +354,6 @@ def _evaluations(path: Path) -> dict[str, Path]:
     """Name → folder."""
     held = {file.parent for name in (SCORE, TRANSCRIPTS) for file in path.glob(f"eval/*/{name}")}
     return {each.name: each for each in sorted(held, key=_order)} or {TOP_LEVEL_RUN: path}
-
-
-def read_warnings(path: Path) -> list[Json]:
-    """The lines that can be read, each once: a run that was resumed may have told one again."""
-    warnings: dict[tuple[str, ...], Json] = {}
-    for line in whole_lines(path) if path.is_file() else ():
-        try:
-            warning = read_json(line.text)
-        except NotJson:
-            continue
-        if isinstance(warning, dict):
-            key = tuple(str(warning.get(part)) for part in ("stage", "name", "since_step"))
-            warnings[key] = warning
-    return list(warnings.values())
 
 
 # ---- evaluations as columns of a page, and as points of training (rows P12, P14)

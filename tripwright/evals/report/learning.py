@@ -215,7 +215,7 @@ def _figures(
     if keys and keys[0][0] == "reward_mean":
         spread = dict(thin(points(every, "reward_std")))
         band = ((x, y, spread[x]) for x, y in lines[0].points if x in spread)
-        lines = [replace(lines[0], band=tuple((x, y - by, y + by) for x, y, by in band))]
+        lines[0] = replace(lines[0], band=tuple((x, y - by, y + by) for x, y, by in band))
     beside = [each for key, _, _ in row.lines if (each := held_out.get(key)) and each.points]
     note = f"{row.note} Dots: held-out requests, 95% intervals." if beside else row.note
     return [figure(row.title, [*lines, *beside], note)]

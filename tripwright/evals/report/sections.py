@@ -273,19 +273,21 @@ def metric_words(name: str) -> tuple[str, str] | None:
 
 
 def metrics_section(columns: Sequence[Evaluation]) -> Section:
-    """One row per metric, one column per evaluation, and the paired difference where a run compared
-    two of its own."""
+    """One row per metric, one column per evaluation and per answer without a thought, and the
+    paired difference where a run compared two of its own."""
     scored = [each for each in columns if each.score]
-    comparison = scored[0].run.comparison if of_one_run(scored) else {}
+    run = scored[0].run if of_one_run(scored) else None
+    comparison, floor = (run.comparison, run.floor) if run else ({}, [])
     rows = []
     for name in dict.fromkeys(n for each in scored for n in object_in(each.score, "metrics")):
-        metrics = [metric_of(each.score, name) for each in scored]
+        metrics = [metric_of(each.score, name) for each in (*scored, *floor)]
         if not any(metrics):
             continue
         title, note = metric_words(name) or (plain(name).capitalize(), "")
         changes = [_change_cell(Difference.of(comparison.get(name)))] if comparison else []
         rows.append((title, note, [*metrics, *changes]))
-    head = [each.title for each in scored] + ["RL − SFT, same queries"] * bool(comparison)
+    head = [each.title for each in (*scored, *floor)]
+    head += ["RL − SFT, same queries"] * bool(comparison)
     note = sentence("metrics", bool(comparison), not of_one_run(scored))
     return Section("metrics", "Metrics", [PageTable.of(head, rows)], note)
 
@@ -330,6 +332,9 @@ def compared_sections(
     else:
         try:
             comparison = compare_folders(list(played.values()), allow_unlike, names=list(played))
+            for each in () if comparison["unlike"] else columns[0].run.floor:
+                for name, row in comparison["tables"]["metrics"].items():
+                    row["runs"][each.title] = object_in(each.score, "metrics").get(name)
             parts, metrics = [*_comparison_parts(comparison), *parts], Section("", "", [])
         except UserError as problem:
             if not allow_unlike:
@@ -356,7 +361,7 @@ def _comparison_parts(comparison: Json) -> list[Part]:
         parts.append(Text(sentence("worst_case", worst), "warning"))
     for table, rows in comparison["tables"].items():
         title = sentence("table_title", TABLES.get(table, f"Final pass by {table}"), unlike)
-        parts.append(under(title, _comparison_table(rows, names)))
+        parts.append(under(title, _comparison_table(rows)))
     title = sentence("table_title", "Final pass, every two runs", unlike)
     parts.append(under(title, _pairs_table(comparison["pairs"], names), note=sentence("pairs")))
     for each in comparison.get("seeds", {}).items():
@@ -364,8 +369,9 @@ def _comparison_parts(comparison: Json) -> list[Part]:
     return parts
 
 
-def _comparison_table(rows: Mapping[str, Any], names: Sequence[str]) -> PageTable:
+def _comparison_table(rows: Mapping[str, Any]) -> PageTable:
     """Each run's figure and, beneath it, its difference from the first run."""
+    names = dict.fromkeys(name for row in rows.values() for name in row["runs"])
     body = []
     for name, row in rows.items():
         cells = []
