@@ -296,7 +296,7 @@ def _bounds(read: Judged, query: Query) -> Iterator[str]:
 
 def _twice(read: Judged) -> Iterator[str]:
     """Two sights of one name, at one house number of a street, or on one spot; by way of a third
-    row of the city, too."""
+    row of the city, too. And one row in the tables of two cities."""
     seen: list[set[Any]] = []
     yield from (f"day {day.number}: too many" for day in read.plan.days if day.more_sights)
     for place in (place for day in read.plan.days for place in day.sights):
@@ -310,14 +310,14 @@ def _twice(read: Judged) -> Iterator[str]:
 
 
 def _marks(sight: Attraction) -> set[Any]:
-    street = sight.address.partition(",")[0]
+    lines = sight.address.split(", ")
+    houses = [line for line in lines[: max(1, len(lines) - 2)] if re.match(r"\d.* ", line)]
     spot = (sight.latitude, sight.longitude)
-    marks = {("name", _letters(sight.name)), ("street", street), ("spot", *spot)}
-    if not re.match(r"\d.* ", street):
-        marks.discard(("street", street))
+    marks = {("name", _letters(sight.name)), ("spot", *spot)}
+    marks |= {("street", street) for street in houses[:1]}
     if min(len(degrees.partition(".")[2]) for degrees in spot) < 3:
-        marks.discard(("spot", *spot))
-    return {(*mark, sight.city) for mark in marks}
+        return {(*mark, sight.city) for mark in marks - {("spot", *spot)}}
+    return {(*mark, sight.city) for mark in marks} | {("row", *sight[:-1])}
 
 
 HALF_HOUR, DAY = 30, 24 * 60
@@ -390,12 +390,14 @@ def widen(tables: WorldTables, seed: int) -> None:
         flights.append((f"F{rng.randrange(10**6)}", row[1], *clocks, *row[4:]))
     tables.flights = flights
     for city, row in {row[6]: row for row in tables.attractions}.items():
-        stones = [
+        stones: list[Any] = [
             (f"Stone {n}", f"{n}.123", f"{-n}.123", f"{n} Long St, {city}", *row[4:])
             for n in range(1, 19)
         ]
+        stones[4] = ("Stone 5", "5.123", "-5.123", "5 Long St, Stoneham", "-", "-", city)  # of all
         if rng.random() < 0.5:
-            stones[0] = (*stones[0][:3], row[3], *row[4:])  # the house number of another
+            at = row[3] if rng.random() < 0.5 else f"Old Mill, {row[3]}, USA"
+            stones[0] = (*stones[0][:3], at, *row[4:])  # the house number of another
             stones[1] = (stones[1][0], *row[1:3], *stones[1][3:])  # its spot
             stones[3] = (stones[3][0], *stones[2][1:3], row[3], *row[4:])  # one of each
         tables.attractions += stones  # type: ignore[operator]

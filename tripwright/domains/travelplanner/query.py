@@ -41,9 +41,10 @@ def _literal(value: Any) -> Any:
 
 
 def _plain_number(value: Any) -> Any:
-    """true is no number of people, and '1_0' no amount, whatever Python makes of them; CSV files
-    have numbers as text."""
-    if isinstance(value, bool) or (isinstance(value, str) and "_" in value):
+    """true is no number of people, and '1_0' or '3e3' no amount, whatever Python makes of them; CSV
+    files have numbers as text, in digits."""
+    is_words = isinstance(value, str) and not value.replace(".", "", 1).isdecimal()
+    if isinstance(value, bool) or is_words:
         raise ValueError(f"expected a number (found {json.dumps(value)[:40]})")
     return value
 

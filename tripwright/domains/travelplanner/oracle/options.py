@@ -23,6 +23,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache, cached_property, partial
+from itertools import islice
 from typing import NamedTuple
 
 from tripwright.domains.travelplanner.query import Query, why_outside
@@ -219,7 +220,11 @@ def restaurants(world: World, city: str) -> list[Restaurant]:
 Sign = str | tuple[str, str]  # by which sights are one: letters of a name, house, spot
 # the rows that a plan can name, with their places in the file
 Sight = tuple[list[tuple[int, Attraction]], list[Sign]]
-_is_precise = re.compile(r".*\.\d{3}").match  # degrees to some hundred metres at the least
+
+
+def _is_precise(sight: Attraction) -> bool:
+    """To some hundred metres at the least."""
+    return all(re.match(r".*\.\d{3}", degrees) for degrees in sight[1:3])
 
 
 def attractions(world: World, city: str) -> list[Attraction]:
@@ -228,10 +233,10 @@ def attractions(world: World, city: str) -> list[Attraction]:
     sight_with: dict[Sign, Sight] = {}
     for place, row in enumerate(world.attractions(city)):
         signs: list[Sign] = [_letters(row.name)]
-        street = row.address.split(",")[0]
-        if street[:1].isdigit() and " " in street:
-            signs.append(street)
-        if _is_precise(row.latitude) and _is_precise(row.longitude):
+        parts = row.address.split(", ")
+        houses = (part for part in parts[:-2] or parts[:1] if part[:1].isdigit() and " " in part)
+        signs.extend(islice(houses, 1))
+        if _is_precise(row):
             signs.append((row.latitude, row.longitude))
         sight: Sight = ([], signs)
         for sign in signs:
@@ -457,8 +462,16 @@ class Problem:
         rows = restaurants(self.world, city)
         return rows, cheapest_meals(rows, self.wanted, self.most_meals)
 
+    @cached_property
+    def _first(self) -> dict[tuple[str, ...], str]:
+        """Row of a sight that two cities' tables have → the city for which it is planned."""
+        cities = [*city_pool(self.query, self.world), self.query.org]
+        rows = ((row, city) for city in cities[::-1] for row in self.world.attractions(city))
+        return {row[:-1]: city for row, city in rows if _is_precise(row)}
+
     def _sights(self, city: str) -> tuple[str, ...]:
-        return tuple(row.name for row in attractions(self.world, city))
+        rows = attractions(self.world, city)
+        return tuple(row.name for row in rows if self._first.get(row[:-1], city) == city)
 
     def leg(self, origin: str, destination: str, day: int, driving: bool) -> Leg | None:
         """The cheapest way for the whole party on the day with this index: by own car, or by flight

@@ -41,11 +41,11 @@ from tripwright.domains.travelplanner.rules.strict_reading import (
     CITY,
     MOST_SIGHTS,
     NEEDED,
-    Key,
     PlaceMention,
     PlannedDay,
     StrictPlan,
     allows_rule,
+    city_named,
     is_right_room,
     read_plan,
     rooms,
@@ -76,7 +76,11 @@ def _joins(day: PlannedDay, here: str, visited: set[str], plan: StrictPlan) -> s
     """What this day's cities should have been, None where they go on from `here` as a trip does."""
     org, is_last = plan.query.org, day.number == plan.query.days
     if day.start is None or day.end is None:
-        return "a city of this world, or 'from A to B' (a small 'from') with two of them"
+        ends = day.texts.get(CITY, "").removeprefix("from ").split(" to ")
+        unread = [end.partition("(")[0].strip() for end in ends if not city_named(end, plan.world)]
+        states = plan.world.cities
+        known = "".join(f", as {city}({states[city]})" for city in unread if city in states)
+        return f"a city of this world{known}, or 'from A to B' (a small 'from') with two of them"
     if day.start != here:
         return f"a day that starts in {here}"
     if day.route.is_leg and not day.travels:
@@ -202,7 +206,8 @@ def is_valid_restaurants(plan: StrictPlan) -> Iterator[Evidence]:
 
 
 def is_valid_attractions(plan: StrictPlan) -> Iterator[Evidence]:
-    """No sight twice, and no more in a day than anybody sees."""
+    """No sight twice, in whichever of two cities' tables its row stands, and no more in a day than
+    anybody sees."""
     for day in plan.days:
         if day.more_sights:
             requirement = f"at most {MOST_SIGHTS} attractions in a day"
@@ -211,12 +216,15 @@ def is_valid_attractions(plan: StrictPlan) -> Iterator[Evidence]:
 
 
 def _repeated(places: Iterable[tuple[PlannedDay, PlaceMention]]) -> Iterator[Evidence]:
-    first: dict[Key, int] = {}
+    first: dict[Any, tuple[int, PlaceMention]] = {}
     for day, place in places:
-        if place.key in first:
-            needed = f"a place not yet visited (day {first[place.key]} has this one)"
-            yield day.misplaced(place, needed)
-        first.setdefault(place.key, day.number)
+        signs = (place.key, *place.shared)
+        if known := next(filter(None, map(first.get, signs)), None):
+            number, before = known
+            name = "this one" if before.rows == place.rows else shown(before.text)
+            yield day.misplaced(place, f"a place not yet visited (day {number} has {name})")
+        for sign in signs:
+            first.setdefault(sign, (day.number, place))
 
 
 def is_valid_accommodation(plan: StrictPlan) -> Iterator[Evidence]:

@@ -39,6 +39,7 @@ import math
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 from weakref import WeakKeyDictionary
@@ -56,7 +57,7 @@ from tripwright.domains.travelplanner.rules.facts import shown
 from tripwright.domains.travelplanner.rules.lookup import road_cost_usd, rows_of_city
 from tripwright.domains.travelplanner.rules.official import FORBIDDING_RULE, ROOMS, is_wanted_room
 from tripwright.verdict import Evidence
-from tripwright.world.records import Accommodation, Flight
+from tripwright.world.records import Accommodation, Attraction, Flight
 from tripwright.world.store import World
 
 # ---- what a plan claims about a leg
@@ -117,7 +118,8 @@ def false_claims(
             requirement = f"nothing after the route but {', '.join(true)}, as 'name: value'"
             wrong.append(ClaimProblem(shown(claim), requirement))
         elif not _is_true(label, value, true[label], costs_usd, bool(times)):
-            wrong.append(ClaimProblem(shown(claim), f"{label}: {true[label]}"))
+            alone = ", and no more words" if true[label] in value else ""
+            wrong.append(ClaimProblem(shown(claim), f"{label}: {true[label]}{alone}"))
     return tuple(wrong)
 
 
@@ -200,6 +202,7 @@ class NameRows(NamedTuple):
 
     folded: str
     rows: list[Any]
+    shared: tuple[str, ...] = ()
 
 
 class PlaceMention(NamedTuple):
@@ -211,6 +214,7 @@ class PlaceMention(NamedTuple):
     city: str | None
     rows: list[Any]
     key: Key  # of one place, however it is spelt; a branch in another city is another place
+    shared: tuple[str, ...] = ()  # of a sight: its rows, as the table of another city may have them
     alike: tuple[str, ...] = ()  # names of the city between which it does not choose
 
 
@@ -240,8 +244,9 @@ class PlaceLookup:
             alike = self._typed_alike(kind, city, name)
             rows_of_name = self._of_city(kind, city)[alike[0]] if len(alike) == 1 else None
         if rows_of_name is None:
-            return PlaceMention(field, text, city, [], (_folded(name), city), tuple(alike))
-        return PlaceMention(field, text, city, rows_of_name.rows, (rows_of_name.folded, city))
+            return PlaceMention(field, text, city, [], (_folded(name), city), (), tuple(alike))
+        folded, rows, shared = rows_of_name
+        return PlaceMention(field, text, city, rows, (folded, city), shared)
 
     def _typed_alike(self, kind: PlaceKind, city: str, name: str) -> list[str]:
         """Names that are this one but for the signs that keyboards lack."""
@@ -275,24 +280,34 @@ def _apart(rows_by_name: dict[str, NameRows]) -> dict[str, NameRows]:
 
 def _sights(rows_by_name: dict[str, NameRows]) -> dict[str, NameRows]:
     """Several names at one house number of a street, or at one spot, are one sight."""
-    folded_at: dict[tuple[str, ...], str] = {}
-    sights: dict[str, NameRows] = {}
+    sight_at: dict[Any, tuple[list[str], list[Any]]] = {}  # its names, and by what it is known
     for name, each in rows_by_name.items():
-        row = each.rows[0]
-        street = row.address.partition(",")[0]
-        spots: list[tuple[str, ...]] = [(each.folded,)]
-        if street[:1].isdigit() and " " in street:
-            spots.append(("street", street))  # its ZIP code is another in some rows
-        if min(len(degrees.partition(".")[2]) for degrees in (row.latitude, row.longitude)) > 2:
-            spots.append((row.latitude, row.longitude))  # to some hundred metres at the least
-        known = {folded_at[spot] for spot in spots if spot in folded_at}
-        folded = min(known, default=each.folded)
-        folded_at.update(dict.fromkeys(spots, folded))
-        sights[name] = NameRows(folded, each.rows)
-        if len(known) > 1:  # it shows that two known ones are one
-            folded_at = {spot: folded if f in known else f for spot, f in folded_at.items()}
-            sights = {n: NameRows(folded if f in known else f, r) for n, (f, r) in sights.items()}
+        names, signs = [name], [each.folded, *_whereabouts(each.rows[0])]
+        for more, theirs in {id(s): s for sign in signs if (s := sight_at.get(sign))}.values():
+            names, signs = names + more, signs + theirs
+        sight_at.update(dict.fromkeys(signs, (names, signs)))
+    sights = dict(rows_by_name)
+    for names, _ in sight_at.values():
+        known = [rows_by_name[name] for name in names]
+        rows = [row for each in known for row in each.rows if _is_precise(row)]
+        folded, shared = min(each.folded for each in known), tuple("\n".join(r[:-1]) for r in rows)
+        sights.update({name: NameRows(folded, rows_by_name[name].rows, shared) for name in names})
     return sights
+
+
+def _whereabouts(row: Attraction) -> Iterator[tuple[str, str]]:
+    pieces = row.address.split(", ")
+    for street in pieces[: max(1, len(pieces) - 2)]:  # the rest is ZIP code and country
+        if street[:1].isdigit() and " " in street:
+            yield "street", street
+            break
+    if _is_precise(row):
+        yield row.latitude, row.longitude
+
+
+def _is_precise(row: Attraction) -> bool:
+    """Whether the table says to some hundred metres where a sight is."""
+    return min(len(degrees.partition(".")[2]) for degrees in (row.latitude, row.longitude)) > 2
 
 
 def city_named(text: str, world: World) -> str | None:
@@ -351,7 +366,8 @@ def route_of(text: str, world: World) -> PlannedRoute:
 
 
 def read_leg(text: str, date: str | None, world: World) -> PlannedLeg:
-    head, *rest = text.rstrip(END).split(", ", _MOST_PIECES)
+    said = text if ", from " in text else text.replace(" from ", ", from ", 1)  # a comma forgotten
+    head, *rest = said.rstrip(END).split(", ", _MOST_PIECES)
     mode = _mode(head)
     route = route_of(rest[0] if rest else "", world)
     if mode is None or (mode == "flight" and not head.startswith(FLIGHT_LABEL)):
