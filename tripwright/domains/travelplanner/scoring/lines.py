@@ -15,11 +15,11 @@ no plan at the place asked for is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
-from weakref import WeakKeyDictionary
 
 from pydantic import ValidationError
 
@@ -135,7 +135,8 @@ class PlanLine:
     error: str | None = None  # BAD_LINE, BAD_PLAN, NOT_INFERRED or UNANSWERED
     problem: str | None = None
     inferred: tuple[str, ...] = ()
-    has_own_fields: bool = False  # its request stands on the line itself, text and fields
+    # where the request stands on the line itself: what its fields say against its text
+    contradiction: Callable[[], str | None] = lambda: None
 
 
 class LineReader:
@@ -144,6 +145,7 @@ class LineReader:
     def __init__(self, world: World, queries: QueryFile | None = None, split: str | None = None):
         self._world, self._queries, self._split = world, queries, split
         self._city_of, self._places = city_lookup(world), Gazetteer(world.cities)
+        self._contradictions: dict[str, str | None] = {}
         # place in the query file, or where a split is named text of the request → line
         self._answered: dict[int | str, int] = {}
 
@@ -172,8 +174,16 @@ class LineReader:
             return PlanLine(number, query, None, BAD_PLAN, told, inferred)
         wrong = why_elsewhere(query, self._world) or why_no_trip(query)
         problem = f"line {number}: {wrong}" if wrong else None
-        own = self._queries is None
-        return PlanLine(number, query, plan, None, problem, inferred, own)
+        told = PlanLine(number, query, plan, None, problem, inferred)
+        if self._queries is None:
+            return replace(told, contradiction=partial(self._contradiction, query))
+        return told
+
+    def _contradiction(self, query: Query) -> str | None:
+        """Found once for all plans of a request."""
+        if (request := query.model_dump_json()) not in self._contradictions:
+            self._contradictions[request] = contradiction(query, self._places)
+        return self._contradictions[request]
 
     def _unanswered(self, record: dict[str, Any]) -> PlanLine:
         try:
@@ -208,29 +218,15 @@ def _completed(record: Any, places: Gazetteer) -> tuple[Query, tuple[str, ...]]:
     return read_query(completed.record), completed.inferred
 
 
-MOST_REMEMBERED = 4096
-_CONTRADICTIONS: WeakKeyDictionary[World, dict[str, str | None]] = WeakKeyDictionary()
-
-
-def contradiction(query: Query, world: World) -> str | None:
+def contradiction(query: Query, places: Gazetteer) -> str | None:
     """Where a request's fields are not what its own text says, in a sentence; None where they are,
     and where the text does not decide. A wish that the text lacks is believed: it only asks more.
     So is a party where the text tells of none, which reads as one person."""
-    remembered = _CONTRADICTIONS.setdefault(world, {})
-    if (key := query.model_dump_json()) not in remembered:
-        if len(remembered) >= MOST_REMEMBERED:
-            remembered.clear()
-        places = Gazetteer(world.cities)
-        differing = (
-            f"{each.field} {each.value}, where its text says {each.reading}"
-            for each in mismatches(query, query.query or "", places)
-            if each.problem is None
-            and each.reading is not None
-            and not (each.field == "people_number" and each.reading == 1)
-        )
-        found = next(differing, None)
-        remembered[key] = f"the request has {found}" if found else None
-    return remembered[key]
+    for each in mismatches(query, query.query or "", places):
+        is_alone = each.field == "people_number" and each.reading == 1
+        if each.problem is None and each.reading is not None and not is_alone:
+            return f"the request has {each.field} {each.value}, where its text says {each.reading}"
+    return None
 
 
 def plan_texts(path: Path) -> Iterator[tuple[int, bytes]]:

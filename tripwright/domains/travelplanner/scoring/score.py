@@ -38,7 +38,6 @@ from tripwright.domains.travelplanner.scoring.lines import (
     LineReader,
     PlanLine,
     QueryFile,
-    contradiction,
     plain,
     split_size,
 )
@@ -112,8 +111,8 @@ def judge_line(line: PlanLine, world: World, rules: str) -> Verdict:
         asked = ("valid_cost",) if line.query is None else applicable_hard(line.query)
         delivered = line.error == NOT_INFERRED and bool(line.plan)
         return plan_verdict(rules, asked, error=line.error, delivered=delivered)
-    is_compared = rules in BY_ROWS and line.has_own_fields and not line.problem
-    if is_compared and (problem := contradiction(line.query, world)) is not None:
+    is_compared = rules in BY_ROWS and not line.problem
+    if is_compared and (problem := line.contradiction()) is not None:
         asked, delivered = applicable_hard(line.query), bool(line.plan)
         verdict = plan_verdict(rules, asked, error=CONTRADICTED, delivered=delivered)
         found = f"line {line.number}: {problem}"
