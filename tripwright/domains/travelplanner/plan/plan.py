@@ -11,6 +11,7 @@ looked for).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal
 
@@ -107,90 +108,59 @@ class DayPlan(_Strict):
 # The schema of one element of the plan array, as printed in Planner-R1, Appendix B.2 (row P3; two
 # misprints mended: an unclosed quote, and `additionalProperties` belongs beside `properties`). It
 # goes into prompts; the models above are what is enforced.
-PLAN_SCHEMA: dict[str, Any] = {
+PLAN_SCHEMA: dict[str, Any] = json.loads("""{
     "type": "object",
-    "required": ["days", "city", "transportation", "attraction", "accommodation", *MEALS],
+    "required": ["days", "city", "transportation", "attraction", "accommodation", "breakfast", "lunch", "dinner"],
     "properties": {
         "days": {"description": "The day number of the plan starting from 1.", "type": "integer"},
         "city": {
-            "description": (
-                "Can be a city name string if no transfer is needed, or an dict with 'from' and"
-                " 'to' keys that indicates the origin and destination city."
-            ),
+            "description": "Can be a city name string if no transfer is needed, or an dict with 'from' and 'to' keys that indicates the origin and destination city.",
             "oneOf": [
                 {"type": "string"},
                 {
                     "type": "object",
                     "required": ["from", "to"],
                     "properties": {"from": {"type": "string"}, "to": {"type": "string"}},
-                    "additionalProperties": False,
-                },
-            ],
+                    "additionalProperties": false
+                }
+            ]
         },
         "transportation": {
-            "description": (
-                "Either '-' if no transportation is needed, or an object describing the"
-                " transportation details. Instead of total cost, use per person price for flight"
-                " and per vehicle cost for taxi/self-driving as the cost."
-            ),
+            "description": "Either '-' if no transportation is needed, or an object describing the transportation details. Instead of total cost, use per person price for flight and per vehicle cost for taxi/self-driving as the cost.",
             "oneOf": [
                 {"type": "string", "const": "-"},
                 {
                     "type": "object",
                     "required": ["mode", "from", "to", "duration", "distance", "cost"],
                     "properties": {
-                        "mode": {
-                            "type": "string",
-                            "enum": ["flight", "taxi", "self-driving"],
-                            "description": "Type of transportation.",
-                        },
+                        "mode": {"type": "string", "enum": ["flight", "taxi", "self-driving"], "description": "Type of transportation."},
                         "from": {"type": "string", "description": "Origin city"},
                         "to": {"type": "string", "description": "Destination city"},
                         "duration": {"type": "string", "description": "Transportation duration"},
                         "distance": {"type": "string", "description": "Distance of the trip"},
                         "cost": {"type": "integer", "description": "Cost of the transportation"},
-                        "flight_number": {
-                            "type": "string",
-                            "description": "Flight number (for flights only)",
-                        },
-                        "departure_time": {
-                            "type": "string",
-                            "description": "Flight departure time",
-                        },
-                        "arrival_time": {"type": "string", "description": "Flight arrival time"},
+                        "flight_number": {"type": "string", "description": "Flight number (for flights only)"},
+                        "departure_time": {"type": "string", "description": "Flight departure time"},
+                        "arrival_time": {"type": "string", "description": "Flight arrival time"}
                     },
-                    "additionalProperties": False,
-                },
-            ],
+                    "additionalProperties": false
+                }
+            ]
         },
         "attraction": {
-            "description": (
-                "A list of attraction names planned for the day, or '-' if no attractions are"
-                " planned."
-            ),
+            "description": "A list of attraction names planned for the day, or '-' if no attractions are planned.",
             "oneOf": [
                 {"type": "string", "const": "-"},
-                {"type": "array", "items": {"type": "string"}, "minItems": 1},
-            ],
+                {"type": "array", "items": {"type": "string"}, "minItems": 1}
+            ]
         },
-        "accommodation": {
-            "description": (
-                "The name of the accommodation for today. '-' if no accommodation is needed."
-            ),
-            "type": "string",
-        },
-        **{
-            meal: {
-                "description": (
-                    f"The name of the {meal} restaurant for today. '-' if no {meal} is planned."
-                ),
-                "type": "string",
-            }
-            for meal in MEALS
-        },
+        "accommodation": {"description": "The name of the accommodation for today. '-' if no accommodation is needed.", "type": "string"},
+        "breakfast": {"description": "The name of the breakfast restaurant for today. '-' if no breakfast is planned.", "type": "string"},
+        "lunch": {"description": "The name of the lunch restaurant for today. '-' if no lunch is planned.", "type": "string"},
+        "dinner": {"description": "The name of the dinner restaurant for today. '-' if no dinner is planned.", "type": "string"}
     },
-    "additionalProperties": False,
-}
+    "additionalProperties": false
+}""")  # noqa: E501
 
 
 def to_official(days: Sequence[DayPlan], city_of: CityOf | None = None) -> list[dict[str, Any]]:
