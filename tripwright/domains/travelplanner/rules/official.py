@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from tripwright.domains.travelplanner.plan.plan import FIELDS_AS_CHECKED, MEALS
 from tripwright.domains.travelplanner.query import Query
@@ -50,7 +50,8 @@ from tripwright.world.store import World
 
 SomeLookup = TypeVar("SomeLookup", bound=Lookup)
 Days = list[Any]  # the plan's days within the query's length, official format
-CITY = "current_city"
+Mode = Literal["flight", "self-driving", "taxi"]
+CITY, FLIGHT_LABEL = "current_city", "Flight Number: "
 
 
 def is_reasonable_visiting_city(query: Query, days: Days, lookup: Lookup) -> Result:
@@ -226,7 +227,7 @@ def _invalid_transport(day: Any, number: int, lookup: Lookup) -> str | None:
 def flight_number(text: str) -> str:
     """Between the exact label and the next comma; a label of other case or spacing raises
     IndexError."""
-    return text.split("Flight Number: ")[1].split(",")[0]
+    return text.split(FLIGHT_LABEL)[1].split(",")[0]
 
 
 # ---- places, nights and transport
@@ -377,6 +378,7 @@ REQUIRED_ROOM = {
 }
 ROOMS = ("not shared room", *REQUIRED_ROOM)  # wishes that rules know
 SEATS = {"self-driving": 5, "taxi": 4}  # per vehicle
+FORBIDDEN_MODE: dict[str, Mode] = {"no flight": "flight", "no self-driving": "self-driving"}
 
 
 def valid_cuisine(query: Query, days: Days, lookup: Lookup) -> Result:
@@ -429,7 +431,7 @@ def valid_transportation(query: Query, days: Days, lookup: Lookup) -> Result:
     wish = query.local_constraint.transportation
     if wish is None:
         return NOT_ASKED
-    forbidden = {"no flight": "Flight", "no self-driving": "Self-driving"}.get(wish)
+    forbidden = FORBIDDEN_MODE[wish].capitalize() if wish in FORBIDDEN_MODE else None
     for number, day in enumerate(days, start=1):
         text = day["transportation"]
         if filled(text) and forbidden is not None and forbidden in text:

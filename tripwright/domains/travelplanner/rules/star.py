@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from typing import Any, Literal
+from typing import Any
 
 from tripwright.domains.travelplanner.plan.plan import MEALS
 from tripwright.domains.travelplanner.query import Query
@@ -36,12 +36,15 @@ from tripwright.domains.travelplanner.rules.official import (
     ALL_OR_NOTHING,
     CITY,
     FIELDS,
+    FLIGHT_LABEL,
+    FORBIDDEN_MODE,
     FORBIDDING_RULE,
     NEEDED,
     ROOMS,
     SEATS,
     UNUSED_DAY,
     Days,
+    Mode,
     StagedRules,
     is_valid_attractions,
     is_valid_restaurants,
@@ -53,10 +56,6 @@ from tripwright.verdict import Result
 from tripwright.world.records import Accommodation, Restaurant
 
 # ---- reading and looking up
-
-
-Mode = Literal["flight", "self-driving", "taxi"]
-FLIGHT_LABEL = "Flight Number: "
 
 
 class StarLookup(Lookup):
@@ -302,9 +301,6 @@ CHECKS = (
 
 
 # ---- what the traveller asked for, and the budget
-
-
-FORBIDDEN_MODE: dict[str, Mode] = {"no flight": "flight", "no self-driving": "self-driving"}
 
 
 def valid_cuisine(query: Query, days: Days, lookup: StarLookup) -> Result:

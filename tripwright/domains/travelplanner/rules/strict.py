@@ -32,13 +32,14 @@ from tripwright.domains.travelplanner.rules.facts import (
 )
 from tripwright.domains.travelplanner.rules.livable import unlivable
 from tripwright.domains.travelplanner.rules.official import (
+    CITY,
+    FORBIDDEN_MODE,
     FORBIDDING_RULE,
     ROOMS,
     SEATS,
     UNUSED_DAY,
 )
 from tripwright.domains.travelplanner.rules.strict_reading import (
-    CITY,
     MOST_SIGHTS,
     NEEDED,
     PlaceMention,
@@ -333,9 +334,6 @@ _THINGS: dict[str, Callable[..., object]] = {
 
 
 # ---- what the traveller asked for, and the budget
-
-
-FORBIDDEN_MODE = {"no flight": "flight", "no self-driving": "self-driving"}
 
 
 def valid_cuisine(plan: StrictPlan) -> Iterator[Evidence]:

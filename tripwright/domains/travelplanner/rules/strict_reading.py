@@ -41,7 +41,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from tripwright.domains.travelplanner.plan.plan import (
@@ -55,7 +55,14 @@ from tripwright.domains.travelplanner.plan.plan import (
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.facts import shown
 from tripwright.domains.travelplanner.rules.lookup import road_cost_usd, rows_of_city
-from tripwright.domains.travelplanner.rules.official import FORBIDDING_RULE, ROOMS, is_wanted_room
+from tripwright.domains.travelplanner.rules.official import (
+    CITY,
+    FLIGHT_LABEL,
+    FORBIDDING_RULE,
+    ROOMS,
+    Mode,
+    is_wanted_room,
+)
 from tripwright.verdict import Evidence
 from tripwright.world.records import Accommodation, Attraction, Flight
 from tripwright.world.store import World
@@ -330,8 +337,6 @@ def _folded(name: str) -> str:
 # ---- cities, routes and transport
 
 
-Mode = Literal["flight", "self-driving", "taxi"]
-FLIGHT_LABEL = "Flight Number: "
 NEEDED = "'Flight Number: …, from A to B', 'Self-driving, from A to B' or 'Taxi, from A to B'"
 _MOST_PIECES = 12
 
@@ -445,7 +450,6 @@ def _drive(mode: Mode, route: PlannedRoute, claims: list[str], world: World) -> 
 # ---- days
 
 
-CITY = "current_city"
 # in one day; nobody sees more, and reading a list of thousands would only cost time
 MOST_SIGHTS = 24
 
