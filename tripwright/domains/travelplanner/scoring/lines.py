@@ -174,10 +174,10 @@ class LineReader:
             return PlanLine(number, query, None, BAD_PLAN, told, inferred)
         wrong = why_elsewhere(query, self._world) or why_no_trip(query)
         problem = f"line {number}: {wrong}" if wrong else None
-        told = PlanLine(number, query, plan, None, problem, inferred)
+        line_read = PlanLine(number, query, plan, None, problem, inferred)
         if self._queries is None:
-            return replace(told, contradiction=partial(self._contradiction, query))
-        return told
+            return replace(line_read, contradiction=partial(self._contradiction, query))
+        return line_read
 
     def _contradiction(self, query: Query) -> str | None:
         """Found once for all plans of a request."""
