@@ -10,7 +10,7 @@ from tripwright.domains.deeptravel.baselines import HABIT_OF, errand_rows, left_
 from tripwright.domains.deeptravel.cards import Cards, read_cards
 from tripwright.domains.deeptravel.expert.play import ErrandExpert
 from tripwright.domains.deeptravel.request import TravelRequest
-from tripwright.domains.deeptravel.requests.intents import TripSurvey
+from tripwright.domains.deeptravel.requests.intents import TripSurvey, rooms_of
 from tripwright.domains.deeptravel.requests.make import RequestScope, make_requests
 from tripwright.domains.deeptravel.task import Errand, format_problem
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
@@ -78,6 +78,8 @@ def test_what_is_played_is_what_the_rows_promise(requests, provider):
     """`left_to` looks at rows alone; the policy of the same habit plays and is judged."""
     survey = TripSurvey(provider)
     for request in requests[:20]:
+        if rooms_of(request) > 1:
+            continue  # they may be of an entire home, which one of the two faces does not show
         habits = left_to(request, survey)
         for pick, habit in HABIT_OF.items():
             met = passes(errand_rows(pick), [request], provider, "deeptravel_cards")

@@ -43,7 +43,6 @@ from tripwright.domains.deeptravel.requests.intents import (
     Proof,
     TripSurvey,
     checkout_of,
-    holds,
     is_called,
     nights_of,
     prove,
@@ -285,7 +284,7 @@ def _why(request: TravelRequest, survey: TripSurvey) -> Iterator[str]:
             yield f"Nothing goes from {begin} to {end} on {day} that arrives on that day{that}."
     rooms = [row.record for row in survey.stays(request)] if nights_of(request) else []
     if nights_of(request) and not any(
-        holds(room, request) and not survey.unmet_stay(request, room) for room in rooms
+        survey.takes(request, room) and not survey.unmet_stay(request, room) for room in rooms
     ):
         yield (
             f"No hotel in {request.destination} takes {people_words(request.party_size)}, two to a"

@@ -61,9 +61,10 @@ def _draw(
     world: World, count: int, seed: int, mix: LevelMix | None = None
 ) -> Iterator[TravelRequest]:
     """Easy, medium and hard by the mix's weights, nearly all with wishes: one without is met by
-    nearly any row, and teaches no choosing."""
+    nearly any row, and teaches no choosing. They are for tiny models, whose rows do not say which
+    offer is an entire home."""
     requests, _ = make_requests(
-        TripSurvey(_provider(world)),
+        TripSurvey(_provider(world), sees_homes=False),
         RequestScope.of(world),
         count,
         constraints="mixed",

@@ -95,7 +95,7 @@ def choose_stay(
     if far and request.hotel_near:
         near = [row for row, km in far.items() if km <= intents.NEAR_KM]
         hotels = near or [min(far, key=lambda row: far[row])]
-    fitting = {row for row in hotels if intents.holds(row.record, request)} or set(hotels)
+    fitting = {row for row in hotels if sleeps(row.record, request)} or set(hotels)
     choice = choose(
         hotels,
         lambda record: intents.unmet_stay(request, record, km_away(record)),
@@ -103,6 +103,11 @@ def choose_stay(
     )
     cheapest = choice.cheapest and all(choice.rows[0].cost <= row.cost for row in offers)
     return replace(choice, cheapest=cheapest)
+
+
+def sleeps(offer: HotelOffer, request: TravelRequest) -> bool:
+    """Whether it holds the party, for all that is seen of its rooms."""
+    return intents.holds(offer, request, intents.rooms_of(request, offer))
 
 
 def _rank(row: SeenRow) -> tuple[float, float, str]:
@@ -188,7 +193,7 @@ def by_promise(
     """Hotels that meet the other wishes. Where positions are known: those within reach, the
     cheapest first, then the others by distance."""
     hotels = [row for row in rows if isinstance(row.record, HotelOffer)]
-    fitting = [row for row in hotels if intents.holds(row.record, request)] or hotels
+    fitting = [row for row in hotels if sleeps(row.record, request)] or hotels
     meeting = [row for row in fitting if not intents.unmet_stay(request, row.record, 0.0)]
 
     def rank(row: SeenRow) -> tuple[float, float]:
@@ -245,20 +250,30 @@ class Findings:
         rides = [self.there.first, *([self.back.first] if request.return_date else [])]
         stay = self.stay.first
         known = [ride.record for ride in rides if ride is not None]
-        total = intents.total_of(request, known, stay.record if stay else None)
+        total = intents.total_of(
+            request,
+            known,
+            stay.record if stay is not None else None,
+            self._times(stay) if stay is not None else None,
+        )
         if total is None or len(known) < len(rides):
             return
         if stay is not None or not intents.nights_of(request):
             self.total = total.amount
         if request.total_budget is None:
             return
-        rest, people = request.total_budget - total.amount, request.party_size
-        rooms = intents.rooms_of(request)
-        for part, times in (("there", people), ("back", people), ("stay", rooms)):
+        rest = request.total_budget - total.amount
+        for part in ("there", "back", "stay"):
             choice: Choice = getattr(self, part)
             if len(choice.rows) > 1:
-                more = times * (choice.rows[1].cost - choice.rows[0].cost)
+                first, second = (self._times(row) * row.cost for row in choice.rows)
+                more = second - first
                 if more > max(rest, 0):
                     setattr(self, part, replace(choice, rows=choice.rows[:1]))
                 else:
                     rest -= max(more, 0)
+
+    def _times(self, row: SeenRow) -> int:
+        """How many rooms, or fares, the party pays."""
+        is_stay = isinstance(row.record, HotelOffer)
+        return intents.rooms_of(self.request, row.record) if is_stay else self.request.party_size

@@ -349,7 +349,7 @@ def _stay_card(findings: Findings, row: SeenRow, brief: bool) -> Fields:
         "name": offer.name,
         "checkin": offer.checkin_date,
         "checkout": offer.checkout_date,
-        "rooms": intents.rooms_of(findings.request),
+        "rooms": intents.rooms_of(findings.request, offer),
         "price": _price(row, "room", brief),
         # near is said in both: that a hotel is, stands in another row than the hotel's
         "reasons": list(_why_stay(findings, row, brief)),

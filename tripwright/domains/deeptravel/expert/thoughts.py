@@ -30,6 +30,7 @@ from tripwright.domains.deeptravel.expert.choice import (
     Choice,
     Findings,
     SeenRow,
+    sleeps,
 )
 from tripwright.domains.deeptravel.request import TravelRequest, Wish
 from tripwright.domains.deeptravel.requests import intents
@@ -248,12 +249,13 @@ def stay_walk(request: TravelRequest, rows: Sequence[SeenRow], choice: Choice) -
         if hotel.guests is None:
             return said, OK
         said.append(str(hotel.guests))
-        return said, OK if intents.holds(hotel, request) else "small"
+        return said, OK if sleeps(hotel, request) else "small"
 
     def taken(row: SeenRow) -> str:
         hotel: HotelOffer = row.record
         days = f"{hotel.checkin_date} {hotel.checkout_date}"
-        return f"{hotel.name} {_price(hotel)} {days} {rooms} {row.call} {row.row}"
+        count = intents.rooms_of(request, hotel)
+        return f"{hotel.name} {_price(hotel)} {days} {count} {row.call} {row.row}"
 
     return _walk(", ".join(asked), hotels, look, choice, taken)
 

@@ -157,14 +157,16 @@ def unmet_stay(
     return unmet
 
 
-def rooms_of(request: TravelRequest) -> int:
-    """Two to a room."""
-    return -(-request.party_size // 2)
+def rooms_of(request: TravelRequest, offer: HotelOffer | None = None) -> int:
+    """Two to a room; of an entire home, where the offer says that it is one, there is one."""
+    is_home = offer is not None and offer.room.casefold().startswith("entire ")
+    return 1 if is_home else -(-request.party_size // 2)
 
 
-def holds(offer: HotelOffer, request: TravelRequest) -> bool:
+def holds(offer: HotelOffer, request: TravelRequest, rooms: int | None = None) -> bool:
     """Whether the party fits into its rooms, as far as the hotel says for how many one is."""
-    return offer.guests is None or offer.guests * rooms_of(request) >= request.party_size
+    rooms = rooms or rooms_of(request)
+    return offer.guests is None or offer.guests * rooms >= request.party_size
 
 
 def is_called(name: str, words: str) -> bool:
@@ -174,7 +176,10 @@ def is_called(name: str, words: str) -> bool:
 
 
 def total_of(
-    request: TravelRequest, ways: Iterable[Offer], stay: HotelOffer | None
+    request: TravelRequest,
+    ways: Iterable[Offer],
+    stay: HotelOffer | None,
+    rooms: int | None = None,
 ) -> Money | None:
     """Ways for the whole party and the rooms it needs, for the whole stay; None where a price is
     not known, or where prices are in several currencies, which nobody here can add up."""
@@ -187,7 +192,7 @@ def total_of(
     *ways_prices, stay_price = prices
     amount = (
         request.party_size * sum(price.amount for price in ways_prices)
-        + rooms_of(request) * stay_price.amount
+        + (rooms or rooms_of(request)) * stay_price.amount
     )
     return Money(round(amount, 2), stay_price.currency)
 
@@ -274,13 +279,20 @@ class NotAnswered(Exception):
 class TripSurvey:
     """What the tools of a source say about a trip. Answers are remembered: drawing and proving ask
     the same. `transfers` 1: trains with a change, too. `by_name`: a hotel that is asked for is
-    searched by its name.
+    searched by its name. `sees_homes`: a traveller sees which offer is an entire home.
 
     A tool that nobody answers, a refusal and a search that is not recorded find nothing. What is
     found is data, as an agent will be shown it: no name can close a tag."""
 
-    def __init__(self, source: AnswerSource, transfers: int = 0, by_name: bool = False):
-        self._source, self._transfers, self._by_name = source, transfers, by_name
+    def __init__(
+        self,
+        source: AnswerSource,
+        transfers: int = 0,
+        by_name: bool = False,
+        sees_homes: bool = True,
+    ):
+        self._source, self._transfers = source, transfers
+        self._by_name, self._sees_homes = by_name, sees_homes
         self.tools = source.tools
         self._known: dict[tuple[object, ...], list[AnswerRow]] = {}
         self._faults = 0  # in a row
@@ -337,6 +349,12 @@ class TripSurvey:
         name = (request.hotel or "") if self._by_name else ""
         return self.rows("hotel_search", **stay_asked(request), hotel_name=name)
 
+    def takes(self, request: TravelRequest, hotel: HotelOffer) -> bool:
+        """Whether the party fits in. Who needs several rooms does not find them in an entire home;
+        a large one is no proof either, since an agent who sees none pays for several rooms."""
+        is_short = rooms_of(request, hotel) < rooms_of(request)
+        return holds(hotel, request) and not (self._sees_homes and is_short)
+
     def places(self, query: str, city: str) -> list[AnswerRow]:
         rows = self.rows("poi_search", query=query, city_name=city)
         return [row for row in rows if isinstance(row.record, PointOfInterest)]
@@ -378,7 +396,7 @@ def prove(request: TravelRequest, survey: TripSurvey) -> Proof | str:
             rows.append(("return", ride))
             rides.append(ride.record)
         if nights_of(request):
-            rooms = [row for row in survey.stays(request) if holds(row.record, request)]
+            rooms = [row for row in survey.stays(request) if survey.takes(request, row.record)]
             room = _cheapest(rooms, partial(survey.unmet_stay, request), "stay", choices)
             stay = room.record
             rows.append(("stay", room))

@@ -25,6 +25,7 @@ from typing import Any, Literal, NamedTuple, cast
 
 from tripwright.domains.deeptravel.cards import Alternative, Cards, PartName
 from tripwright.domains.deeptravel.request import TravelRequest
+from tripwright.domains.deeptravel.tools.answers import OF_THE_CALL
 from tripwright.domains.deeptravel.verifiers.findings import VerifierProblem
 from tripwright.transcript import ToolCall, Transcript
 
@@ -106,7 +107,7 @@ def _completed(fields: Mapping[str, Any], call: ToolCall) -> dict[str, Any]:
     """What an answer says. The compact face leaves out what the call says itself, and shows times
     as clocks of the day that was asked."""
     values = {name: value for name, value in fields.items() if value is not None and value != ""}
-    for name, argument in _COMPLETED.items():
+    for name, argument in OF_THE_CALL.items():
         if name not in fields and isinstance(call.arguments.get(argument), str):
             values[name] = call.arguments[argument]
     day, times = call.arguments.get("depart_date"), ("departs_at", "arrives_at")
@@ -125,16 +126,6 @@ def _a_day_later(stamp: str) -> str:
     except ValueError:
         return stamp
 
-
-_COMPLETED = {  # what a compact row leaves out → the argument that says it
-    "depart_city": "depart_city_name",
-    "arrive_city": "arrival_city_name",
-    "city": "city_name",
-    "checkin_date": "checkin_date",
-    "checkout_date": "checkout_date",
-    "origin": "origin_name",
-    "destination": "destination_name",
-}
 
 # ---- cards beside their rows
 
@@ -216,16 +207,20 @@ class Itinerary:
     def total(self) -> float | None:
         """What the first recommendations cost the party, in the request's currency; None where
         that cannot be told."""
-        costs = [self.cost(row) for part in BOOKED if (row := self.first(part)) is not None]
+        costs = [self.cost(pick) for part in BOOKED for pick in self.picks(part)[:1]]
         known = [cost for cost in costs if cost is not None]
         return round(sum(known), 2) if len(known) == len(costs) else None
 
-    def cost(self, row: EvidenceRow) -> float | None:
-        """Of a ride for the party, of a hotel for the rooms it needs."""
-        price, size = row.number("price"), self.request.party_size
-        if price is None or row.text("currency") not in ("", self.request.currency):
-            return None
-        return price * (rooms_for(size) if row.kind == "hotel" else size)
+    def cost(self, pick: Pick) -> float | None:
+        """Of a ride for the party, of a hotel for the rooms that the card has."""
+        price = self.price(pick.row)
+        times = pick.card.rooms if pick.part == "stay" else self.request.party_size
+        return None if price is None else price * times
+
+    def price(self, row: EvidenceRow) -> float | None:
+        """None where it is not said in the request's currency."""
+        is_known = row.text("currency") in ("", self.request.currency)
+        return row.number("price") if is_known else None
 
     def km_between(self, one: str, other: str) -> float | None:
         """By the shortest way that was shown in the city of destination; None where none was."""
@@ -321,9 +316,11 @@ def checkout_asked(request: TravelRequest) -> str:
     return (date.fromisoformat(request.depart_date) + days).isoformat()
 
 
-def rooms_for(party_size: int) -> int:
-    """Two to a room."""
-    return -(-party_size // 2)
+def rooms_for(party_size: int, row: EvidenceRow) -> range:
+    """From as many as hold the party by what the row says to two people in a room; of an entire
+    home there is one."""
+    most = 1 if plain(row.text("room")).startswith("entire ") else -(-party_size // 2)
+    return range(min(most, int(-(-party_size // (row.number("guests") or 2)))), most + 1)
 
 
 # ---- what a row lacks of what the request asks of its part of the trip
@@ -379,13 +376,13 @@ def _of_stay(trip: Itinerary, row: EvidenceRow) -> Iterator[Miss]:
     if not same(row.text("city"), request.destination):
         what = f"{row.name} is in {row.text('city') or 'no city'}"
         yield Miss("main_requirement", "", "name", what)
-    guests, rooms = row.number("guests"), rooms_for(request.party_size)
+    guests, rooms = row.number("guests"), rooms_for(request.party_size, row)[-1]
     if guests is not None and guests * rooms < request.party_size:
         what = f"a room of {row.name} is for {guests:g}, {request.party_size} in {rooms} were asked"
         yield Miss("main_requirement", "", "guests", what)
     if (limit := request.nightly_budget) is not None:
         price = nightly(row)
-        if price is None or trip.cost(row) is None or price > limit:
+        if price is None or trip.price(row) is None or price > limit:
             what = f"{row.name} costs {price} a night, the budget is {limit:g} {request.currency}"
             yield Miss("other_constraints", "nightly_budget", "price", what)
     if request.hotel is not None and not contains(row.name, request.hotel):

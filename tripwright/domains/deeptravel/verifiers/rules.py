@@ -30,6 +30,7 @@ from tripwright.domains.deeptravel.cards import (
     read_cards,
 )
 from tripwright.domains.deeptravel.request import TravelRequest
+from tripwright.domains.deeptravel.tools.answers import OF_THE_CALL
 from tripwright.domains.deeptravel.verifiers.evidence import (
     BOOKED,
     KINDS,
@@ -316,9 +317,10 @@ def _not_best(reason: Best, pick: Pick, trip: Itinerary) -> str | None:
         return f"{reason.term} has no meaning for a {row.kind}"
     rivals = [each for each in trip.rows.values() if each.call == reason.call]
     rivals = [each for each in rivals if each.kind == row.kind]
-    if row in rivals and (name := trip.answered[reason.call - 1].call.arguments.get("hotel_name")):
+    said = trip.answered[reason.call - 1].call.arguments if row in rivals else {}
+    if name := plain(str(said.get("hotel_name") or "")):
         # what the traveller named is no narrower than what was asked for
-        asked = contains(trip.request.hotel or "", str(name))
+        asked = contains(trip.request.hotel or "", name)
         if not asked or (len(rivals) == 1 and reason.term != "cheapest_that_fits"):
             return f"call {reason.call} looked for {name} alone"
     if reason.term == "cheapest_that_fits":
@@ -410,14 +412,12 @@ def _no_such_risk(risk: OfPart, trip: Itinerary) -> str | None:
     return f"later goes {', '.join(later)}" if later else None
 
 
-_WAY = {"depart_city_name": "depart_city", "arrival_city_name": "arrive_city"}
+_CITIES = ("depart_city", "arrive_city")
 
 
 def _later(row: EvidenceRow, first: EvidenceRow) -> bool:
     """On the same day and way, by whatever means and in whichever call it was shown."""
-    is_rival = row.kind in _RIDES and all(
-        same(row.text(end), first.text(end)) for end in _WAY.values()
-    )
+    is_rival = row.kind in _RIDES and all(same(row.text(end), first.text(end)) for end in _CITIES)
     departs, first_departs = row.text("departs_at"), first.text("departs_at")
     return is_rival and departs[:10] == first_departs[:10] and departs > first_departs
 
@@ -426,9 +426,9 @@ def _shows_all(call: ToolCall, first: EvidenceRow) -> bool:
     """Whether it asked for every ride of that day and way, and its answer was shown whole."""
     said, rows = call.arguments, call.rows
     return (
-        all(same(str(said.get(name)), first.text(end)) for name, end in _WAY.items())
+        all(same(str(said.get(OF_THE_CALL[end])), first.text(end)) for end in _CITIES)
         and said.get("depart_date") == first.text("departs_at")[:10]
-        and (call.name != "train_search" or said.get("is_transfer") == 1)
+        and (call.name != "train_search" or said.get("is_transfer") in (1, "1"))
         and not call.error
         and rows is not None
         and rows.total == len(rows.values)
@@ -455,7 +455,7 @@ def trajectory_of(trip: Itinerary) -> TrajectoryFinding:
     for rubric in OF_THE_WHOLE if trip.refused else ():
         if rubrics[rubric]:
             rubrics[rubric] = False  # fails closed
-    rubrics["backup_plan"] = _has_backup(trip)
+    rubrics["backup_plan"] = any(len(trip.picks(part, spare=True)) > 1 for part in BOOKED)
     problems = tuple(found for rubric in RUBRICS for found in wrong[rubric])
     reason = " ".join(found.message for found in problems[:5]) or "Nothing is wrong."
     return TrajectoryFinding(_conclusion(rubrics), rubrics, problems, reason)
@@ -503,10 +503,11 @@ def party(trip: Itinerary) -> Problems:
 
 
 def rooms(trip: Itinerary) -> Problems:
-    needed = rooms_for(trip.request.party_size)
+    size = trip.request.party_size
     for pick in trip.picks("stay"):
-        if pick.card.rooms != needed:
-            what = f"{trip.request.party_size} people need {needed}, two to a room"
+        if pick.card.rooms not in (needed := rooms_for(size, pick.row)):
+            counts = " or ".join(map(str, needed))
+            what = f"{size} people need {counts}, two to a room or as many as it is for"
             yield pick.problem("wrong_rooms", "rooms", what, pick.card.rooms)
 
 
@@ -614,7 +615,7 @@ def budget(trip: Itinerary) -> Problems:
     for picks in filter(None, map(trip.picks, BOOKED)):
         groups.append([])
         for pick in picks:
-            if (cost := trip.cost(pick.row)) is None:
+            if (cost := trip.cost(pick)) is None:
                 what = f"its price in {trip.request.currency} is not known"
                 yield pick.problem("total_budget", "price", what, pick.row.name)
                 return
@@ -678,8 +679,3 @@ OF_WISHES = {  # rubrics of wishes → the request's fields; without them nothin
     ),
     "specific_requirements": ("hotel", "hotel_near", "visit"),
 }
-
-
-def _has_backup(trip: Itinerary) -> bool:
-    """A second recommendation of some part, or an alternative under the risks."""
-    return any(len(trip.picks(part, spare=True)) > 1 for part in BOOKED)
