@@ -91,15 +91,15 @@ At most two recommendations in a part, the better one first; a part that the tri
  "risks": [{"term": "alternative", "part": "outbound", "name": "D3056", "call": 1, "row": 4}]}
 - "kind" of a ride is "flight" or "train". "days_later" is needed where it arrives on another day.
 - "per" of a ride is "person" or "party"; of a hotel "room" (one room, all nights), "room_and_night" or "party" (all rooms, all nights).
-- Two people share a room: "rooms" is exactly half the party, rounded up, whatever a room holds. At most four reasons a card and eight risks. "total" is for the party: its first ways there and back, and its rooms.
-- A way to a visit begins at the hotel, where there is one.
+- Two people share a room: "rooms" is half the party, rounded up, or fewer where "guests" of the row are more. An entire home is one room. At most four reasons a card and eight risks. "total" is for the party: its first ways there and back, and its rooms.
+- Visits are the places asked for, each once. A way there begins at the hotel, where there is one.
 - Reasons of a ride and of a hotel, as {"term": …, "call": …}: "cheapest", "cheapest_that_fits" (of the rows that meet the request), "fastest", \
-"best_rated", "first_departure", "last_departure", "first_arrival", each among the rows of that call. Of a ride: "arrives_by" and \
+"best_rated", "first_departure", "last_departure", "first_arrival", each among the rows of that call, which looked for no hotel by name but one that was asked for. Of a ride: "arrives_by" and \
 "departs_after" with "time" and "limit". Of a hotel: "near" (at most 3 km) with the row of route_planning, which a hotel near a place must \
 have; "as_named" \
 with "name"; "within_nightly_budget" with "amount" and "limit".
-- Risks: "alternative" as above, for a first recommendation that is sold out, even if it breaks a wish; "last_departure" (no ride of that part \
-goes later that day) and "not_found" with "part"; "not_met" with \
+- Risks: "alternative" as above, for a first recommendation that is sold out: for the same days and party, even if it breaks a wish; "last_departure" (no ride of that part \
+goes later that day, as searches for flights and, with is_transfer 1, for trains show) and "not_found" with "part"; "not_met" with \
 "wish", one of transport, depart_after, arrive_by, return_after, return_by, total_budget, nightly_budget, hotel, hotel_near, visit.
 - A hotel begins on the day on which the ride there arrives, even if that is after midnight. Of two rides there, each needs one that does.
 - Left out where nothing is to be said: every field but party, kind, number or name, date, departs, arrives, checkin, checkout, rooms, way with \
