@@ -318,15 +318,9 @@ class Transcript:
         return count
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "segments": [segment.to_json() for segment in self.segments],
-            "stop_reason": self.stop_reason,
-            "answer": self.answer,
-            "fault": self.fault,
-            "usage": dict(self.usage),
-            "parent": self.parent,
-            "forked_at": self.forked_at,
-        }
+        record = {name: value for name, value in vars(self).items() if not name.startswith("_")}
+        segments = [segment.to_json() for segment in self.segments]
+        return {**record, "segments": segments, "usage": dict(self.usage)}
 
     @classmethod
     def from_json(cls, record: dict[str, Any]) -> Transcript:

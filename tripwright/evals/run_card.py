@@ -34,24 +34,6 @@ from tripwright.errors import UserError
 from tripwright.files import write_atomically
 from tripwright.runs import CARD, TRANSCRIPTS, VERSION, VERSION_ENTRY, Run, object_in
 
-IDENTITY = (
-    "policy",
-    "decoding",
-    "rules",
-    "rules_version",
-    "dialect",
-    "queries",
-    "world",
-    "samples",
-    "emptied_tools",
-    "faults",
-    "judging",
-)
-# of an entry that also has a hash: the hash says what it is
-READ_ONLY_FACTS = frozenset({"path", "name", "base_url", "model"})
-HASHES = ("sha256", "content_hash", "fingerprint")
-SHOWN_CHARACTERS = 60
-HOUSE = Path(tripwright.__file__).parent
 ALIKE = (
     "rules",
     "rules_version",
@@ -62,6 +44,12 @@ ALIKE = (
     "emptied_tools",
     "faults",
 )
+IDENTITY = ("policy", *ALIKE, "samples", "judging")
+# of an entry that also has a hash: the hash says what it is
+READ_ONLY_FACTS = frozenset({"path", "name", "base_url", "model"})
+HASHES = ("sha256", "content_hash", "fingerprint")
+SHOWN_CHARACTERS = 60
+HOUSE = Path(tripwright.__file__).parent
 # what a card that says nothing about cannot be compared by
 KNOWN = ("rules", "world", "queries", "dialect")
 TOLD = {"judge": "the judge's code", "tripwright": "tripwright", "samples": "samples per query"}
