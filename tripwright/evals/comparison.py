@@ -24,35 +24,14 @@ from pathlib import Path
 from statistics import stdev
 from typing import TYPE_CHECKING, Any
 
+import tripwright.evals.run_card as run_card
+import tripwright.evals.scoreboard as scoreboard
 from tripwright.domains import domain_of, domains
 from tripwright.domains.place import ClosedWorld
 from tripwright.errors import UserError
 from tripwright.evals.outcome import Outcome, facts_of
 from tripwright.evals.power import ROUNDING, Scatter
-from tripwright.evals.run_card import (
-    but_for_seeds,
-    judge_code,
-    judge_version,
-    notes,
-    seed_of,
-    unlike,
-)
-from tripwright.evals.scoreboard import (
-    MOST_UNSCORED,
-    SEED,
-    ByQuery,
-    PerQuery,
-    Section,
-    by_query,
-    constraints,
-    flips,
-    means,
-    metrics,
-    most_samples,
-    resampled,
-    sample_figures,
-    slices,
-)
+from tripwright.evals.scoreboard import SEED, ByQuery, PerQuery, Section
 from tripwright.files import json_object
 from tripwright.progress import StatusLine
 from tripwright.runs import RECIPE, TRANSCRIPTS, Run, episode_lines, object_in
@@ -90,7 +69,7 @@ def compare_folders(
     runs = [_read(folder, name, world, rules) for folder, name in named]
     # first: without any, runs that are allowed to be unlike could not be compared either
     queries = _common_queries(runs)
-    differing = unlike({run.name: run.card for run in runs})
+    differing = run_card.unlike({run.name: run.card for run in runs})
     if differing and not allow_unlike:
         raise UserError(refusal(differing))
     groups = _groups(folders, runs, apart, allow_unlike)
@@ -193,15 +172,15 @@ def _read(folder: Path, name: str, world: ClosedWorld | None, rules: str | None)
         dialect = object_in(card, "dialect").get("name")
         version = domain_of(str(dialect)).judge.versions.get(rules, 1)
         card |= {"rules": rules, "rules_version": version}
-        card["judge"] = judge_version(judge_code(str(dialect)))
+        card["judge"] = run_card.judge_version(run_card.judge_code(str(dialect)))
     return ComparedRun(
         name,
         folder,
         card,
-        seed_of(run.card, recipe),
-        but_for_seeds(run.card, recipe),
-        by_query(outcome for outcome in outcomes if outcome.scored),
-        by_query(outcome for outcome in outcomes if not outcome.scored),
+        run_card.seed_of(run.card, recipe),
+        run_card.but_for_seeds(run.card, recipe),
+        scoreboard.by_query(outcome for outcome in outcomes if outcome.scored),
+        scoreboard.by_query(outcome for outcome in outcomes if not outcome.scored),
         run.finished,
     )
 
@@ -345,17 +324,21 @@ def _over(pair: Pair, count: int) -> Pair:
 def _figures(queries: ByQuery) -> dict[Key, PerQuery]:
     """Of one run."""
     outcomes = [outcome for samples in queries.values() for outcome in samples]
-    facts, most = facts_of(outcomes), most_samples(queries)
-    tables: dict[str, Section] = {"metrics": {**metrics(queries, facts), **means(queries)}}
+    facts, most = facts_of(outcomes), scoreboard.most_samples(queries)
+    tables: dict[str, Section] = {
+        "metrics": {**scoreboard.metrics(queries, facts), **scoreboard.means(queries)}
+    }
     if most > 1:
-        tables["samples"] = {"flip_rate": flips(queries)} | {
+        tables["samples"] = {"flip_rate": scoreboard.flips(queries)} | {
             f"{kind.removesuffix('k')}{k}": figure
-            for kind, figures in sample_figures(queries, most).items()
+            for kind, figures in scoreboard.sample_figures(queries, most).items()
             for k, figure in figures.items()
             if k != "1"
         }
-    tables["constraints"] = constraints(queries, facts)
-    sections = slices(queries, (section for outcome in outcomes for section in outcome.slices))
+    tables["constraints"] = scoreboard.constraints(queries, facts)
+    sections = scoreboard.slices(
+        queries, (section for outcome in outcomes for section in outcome.slices)
+    )
     # one slice alone is the whole
     tables |= {name: section for name, section in sections.items() if len(section) > 1}
     return {
@@ -395,7 +378,7 @@ class Comparison:
             for place, group in enumerate(row.runs)
             for number, run in enumerate(group)
         }
-        sums = resampled(pairs, self.queries)
+        sums = scoreboard.resampled(pairs, self.queries)
         figures = {}
         for key, row in self.rows.items():
             groups = [
@@ -462,7 +445,7 @@ class Comparison:
         with."""
         runs = [run for group in self.groups for run in group.runs]
         played = set[str]().union(*(run.scored.keys() | run.unscored.keys() for run in runs))
-        told = notes({run.name: run.card for run in runs})
+        told = run_card.notes({run.name: run.card for run in runs})
         if unfinished := ", ".join(run.name for run in runs if not run.finished):
             told.append(f"not finished: {unfinished}; the same command finishes a run")
         others = list(enumerate(self.groups))[1:]
@@ -490,7 +473,7 @@ class Comparison:
         }
         if seeds := self._seeds():
             record["seeds"] = seeds
-        if any(run.unscored_episodes > MOST_UNSCORED * run.episodes for run in runs):
+        if any(run.unscored_episodes > scoreboard.MOST_UNSCORED * run.episodes for run in runs):
             record["worst_case"] = self._worst_case()
         return record
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 
+import tripwright.inference.models as models
 from tripwright.agent.chat import ChatFormat, load_tokenizer
 from tripwright.episode import Session
 from tripwright.errors import UserError, first_line
@@ -23,18 +24,6 @@ from tripwright.files import is_no_model
 from tripwright.inference.branching import Branching, SessionSource, Trees
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.engine import InferenceEngine
-from tripwright.inference.models import (
-    base_of,
-    base_parameters,
-    check_known,
-    check_peft,
-    check_whole,
-    convert_weights,
-    device_named,
-    is_adapter,
-    precision_named,
-    put_adapter,
-)
 from tripwright.inference.sampling import Sampling
 
 __all__ = ["LocalPolicy", "Sampling", "inspect_model", "load_model"]
@@ -92,20 +81,20 @@ class LocalPolicy:
     def _model(self) -> Any:
         """The model in the precision asked for: itself, where that is its own. An adapter is read
         in its own, as in training."""
-        own = base_parameters(self.model)
-        precision = precision_named(self.sampling.dtype, own[0])
+        own = models.base_parameters(self.model)
+        precision = models.precision_named(self.sampling.dtype, own[0])
         if all(parameter.dtype == precision for parameter in own):
             return self.model
         model = copy.deepcopy(self.model)
-        convert_weights(model, precision)
+        models.convert_weights(model, precision)
         return model
 
 
 def load_to_sample(folder: str | Path, device: str, dtype: str) -> tuple[Any, Any]:
     """(model, tokenizer) of a checkpoint folder, or of a name that `from_pretrained` can find, by
     the names of a device and of the format that it is sampled in."""
-    where = device_named(device)
-    return load_model(folder, where, precision_named(dtype, torch.empty(0, device=where)))
+    where = models.device_named(device)
+    return load_model(folder, where, models.precision_named(dtype, torch.empty(0, device=where)))
 
 
 def load_model(
@@ -118,9 +107,9 @@ def load_model(
     folder runs nothing: weights are safetensors and no pickles, code that it brings is left alone,
     and of attention there is torch's own, since a config may name a kernel to be downloaded."""
     config, tokenizer = inspect_model(folder)
-    if is_adapter(folder):
-        model, _ = load_model(base_of(folder), device, weights)
-        put_adapter(model, folder)
+    if models.is_adapter(folder):
+        model, _ = load_model(models.base_of(folder), device, weights)
+        models.put_adapter(model, folder)
         return model, tokenizer
     from transformers import AutoModelForCausalLM  # heavy, and only needed here
     from transformers.utils import logging
@@ -146,16 +135,16 @@ def load_model(
             f" file, such as {missing[0]}. Download it again."
         )
     if weights is not None:
-        convert_weights(model, weights)
+        models.convert_weights(model, weights)
     return model.to(device), tokenizer
 
 
 def inspect_model(folder: str | Path) -> tuple[Any, Any]:
     """(config, tokenizer) of what `load_model` would load. Raises UserError, before a weight is
     read, for a model that cannot be played here and for files that are not whole."""
-    if is_adapter(folder):
-        check_peft(f"'{folder}' is a LoRA adapter, which")
-        config, tokenizer = inspect_model(base_of(folder))
+    if models.is_adapter(folder):
+        models.check_peft(f"'{folder}' is a LoRA adapter, which")
+        config, tokenizer = inspect_model(models.base_of(folder))
         own = (Path(folder) / "tokenizer_config.json").is_file()  # else the base's is meant
         return config, load_tokenizer(folder) if own else tokenizer
     if is_no_model(folder):
@@ -170,9 +159,9 @@ def inspect_model(folder: str | Path) -> tuple[Any, Any]:
     except Exception as error:
         raise UserError(f"No model could be loaded from '{folder}': {first_line(error)}") from None
     config._attn_implementation = "sdpa"  # an argument would give way to the folder's config
-    check_known(config)
+    models.check_known(config)
     if Path(folder).is_dir():
-        check_whole(Path(folder))
+        models.check_whole(Path(folder))
     tokenizer = load_tokenizer(folder)
     if len(tokenizer) > config.vocab_size:
         raise UserError(

@@ -22,12 +22,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from tripwright.errors import UserError, counted
 from tripwright.evals.report import report_page
-from tripwright.evals.report.folder import (
-    TOP_LEVEL_RUN,
-    Json,
-    ReportedRun,
-    metric_of,
-)
+from tripwright.evals.report.folder import TOP_LEVEL_RUN, Json, ReportedRun, metric_of
 from tripwright.evals.report.markup import Estimate, of_words
 from tripwright.evals.report.page import Cell, PageTable, Part, ReportPage, Section, Text, Value
 from tripwright.evals.run_card import unlike

@@ -26,16 +26,7 @@ from math import cos, radians, sqrt
 from statistics import fmean, median, pstdev
 
 from tripwright.errors import UserError
-from tripwright.world.geography import (
-    KM_PER_MILE,
-    Clocks,
-    Position,
-    clock,
-    clock_of,
-    great_circle_km,
-    hours_minutes,
-    locate,
-)
+from tripwright.world import geography
 from tripwright.world.records import Texts
 
 NEIGHBOURS = 40  # known routes of about the same length, among which a route's habits are drawn
@@ -62,7 +53,7 @@ class Surroundings:
     their road or None."""
 
     road_km: Mapping[Route, float | None]
-    sights: Mapping[str, Position]
+    sights: Mapping[str, geography.Position]
     states: Mapping[str, str]
 
 
@@ -87,13 +78,13 @@ class FlightModel:
         self.known_miles = {
             route: [float(row[8]) for row in rows] for route, rows in of_route.items()
         }
-        self._positions = locate(
+        self._positions = geography.locate(
             around.sights,
             around.road_km,
             {route: fmean(miles) for route, miles in self.known_miles.items()},
         )
         ratios = [
-            fmean(miles) * KM_PER_MILE / km
+            fmean(miles) * geography.KM_PER_MILE / km
             for route, miles in self.known_miles.items()
             if (km := self._road_km.get(route))
         ]
@@ -110,10 +101,10 @@ class FlightModel:
             return fmean(lengths)
         a, b = (self._positions.get(city) for city in route)
         if a and b:
-            return great_circle_km(a, b) / KM_PER_MILE
+            return geography.great_circle_km(a, b) / geography.KM_PER_MILE
         for way in (route, route[::-1]):
             if km := self._road_km.get(way):
-                return km / KM_PER_MILE * self._air_per_road
+                return km / geography.KM_PER_MILE * self._air_per_road
         return None
 
     def known_lengths(self, route: Route) -> list[float]:
@@ -147,13 +138,13 @@ class FlightModel:
         astray = around.sights.keys() - self._positions.keys()
         cities = {city for route in [*around.road_km, *self.known_miles] for city in route}
         clocks = {
-            city: clock_of(
+            city: geography.clock_of(
                 None if city in astray else around.states.get(city), self._positions.get(city)
             )
             for city in sorted(cities)
         }
-        self.clocks = Clocks(
-            observed, {city: clock for city, clock in clocks.items() if clock is not None}
+        self.clocks = geography.Clocks(
+            observed, {city: told for city, told in clocks.items() if told is not None}
         )
 
     def east_miles(self, route: Route, date: str) -> float:
@@ -340,8 +331,8 @@ def _flights(
         minutes = max(20, round(usual + rng.gauss(0, model.flight_spread)))
         departure = round(_quantile(model.departures, rng.random()))
         price = int(miles * _quantile(model.usd_per_mile, rng.random()))
-        arrival = clock(departure + minutes + shift)
-        times = clock(departure), arrival, hours_minutes(minutes)
+        arrival = geography.clock(departure + minutes + shift)
+        times = geography.clock(departure), arrival, geography.hours_minutes(minutes)
         rows.append(
             (
                 f"{model.number_prefix}{number}",

@@ -19,27 +19,8 @@ from pathlib import Path
 from string import ascii_uppercase
 
 from tripwright.errors import UserError, counted, named
-from tripwright.world.geography import (
-    KM_PER_MILE,
-    Position,
-    clock,
-    great_circle_km,
-    hours_minutes,
-    utc_offset_hours,
-)
+from tripwright.world import geography, scales
 from tripwright.world.records import Texts, WorldTables
-from tripwright.world.scales import (
-    CUISINES,
-    HOUSE_RULES,
-    OTHER_DISHES,
-    SCALES,
-    Air,
-    Meals,
-    RowCounts,
-    Scale,
-    Stays,
-    Weights,
-)
 from tripwright.world.store import Report, World, check_target, write_world
 
 ONSETS = (
@@ -105,7 +86,7 @@ class Namer:
         return names
 
 
-def rows_per_city(rows: RowCounts, cities: int, rng: random.Random) -> list[int]:
+def rows_per_city(rows: scales.RowCounts, cities: int, rng: random.Random) -> list[int]:
     """How many rows each city gets: near the middle of the span, and exactly `total` in all where
     one is asked for."""
     low, high = rows.per_city
@@ -123,11 +104,11 @@ def rows_per_city(rows: RowCounts, cities: int, rng: random.Random) -> list[int]
 
 
 def restaurants(
-    city: str, count: int, law: Meals, rng: random.Random, namer: Namer
+    city: str, count: int, law: scales.Meals, rng: random.Random, namer: Namer
 ) -> Iterator[Texts]:
     for name in namer.places(RESTAURANT_NOUNS, count):
-        dishes = rng.sample(CUISINES, int(draw(law.cuisines, rng))) + rng.sample(
-            OTHER_DISHES, int(draw(law.others, rng))
+        dishes = rng.sample(scales.CUISINES, int(draw(law.cuisines, rng))) + rng.sample(
+            scales.OTHER_DISHES, int(draw(law.others, rng))
         )
         rng.shuffle(dishes)
         yield (
@@ -140,7 +121,7 @@ def restaurants(
 
 
 def attractions(
-    city: str, count: int, position: Position, rng: random.Random, namer: Namer
+    city: str, count: int, position: geography.Position, rng: random.Random, namer: Namer
 ) -> Iterator[Texts]:
     for name in namer.places(ATTRACTION_NOUNS, count):
         latitude, longitude = (f"{degrees + rng.uniform(-0.08, 0.08):.5f}" for degrees in position)
@@ -162,7 +143,7 @@ def attractions(
 
 
 def accommodations(
-    city: str, count: int, law: Stays, rng: random.Random, namer: Namer
+    city: str, count: int, law: scales.Stays, rng: random.Random, namer: Namer
 ) -> Iterator[Texts]:
     for name in namer.places(ACCOMMODATION_NOUNS, count):
         room = rng.choices(tuple(law.rooms), tuple(law.rooms.values()))[0]
@@ -177,7 +158,7 @@ def accommodations(
         nights = int(draw(law.nights, rng)) if long_stay else rng.choice((1, 2))
         people = int(draw(law.occupancy[room], rng))
         rules = " & ".join(
-            rng.sample(HOUSE_RULES, rng.choices(range(1, len(law.rules) + 1), law.rules)[0])
+            rng.sample(scales.HOUSE_RULES, rng.choices(range(1, len(law.rules) + 1), law.rules)[0])
         )
         yield (
             name,
@@ -191,7 +172,7 @@ def accommodations(
         )
 
 
-def draw(weights: Weights, rng: random.Random) -> float:
+def draw(weights: scales.Weights, rng: random.Random) -> float:
     return rng.choices(*weights)[0]
 
 
@@ -206,11 +187,11 @@ class Map:
 
     names: Sequence[str]
     states: Sequence[str]
-    positions: Sequence[Position]
+    positions: Sequence[geography.Position]
     key: str  # names the world: all dice are made from it
 
     def km(self, a: int, b: int) -> float:
-        return max(SHORTEST_KM, great_circle_km(self.positions[a], self.positions[b]))
+        return max(SHORTEST_KM, geography.great_circle_km(self.positions[a], self.positions[b]))
 
     def dice(self, what: str, a: int, b: int, both_ways: bool = False) -> random.Random:
         first, second = sorted((a, b)) if both_ways else (a, b)
@@ -280,7 +261,9 @@ class Timetable:
     first_number: int
 
 
-def timetable(cities: Map, size: Scale, pairs: Sequence[Pair], rng: random.Random) -> Timetable:
+def timetable(
+    cities: Map, size: scales.Scale, pairs: Sequence[Pair], rng: random.Random
+) -> Timetable:
     """Draws the counts; where the scale asks for an exact number of flights, busy days give or take
     one until it is met."""
     first = datetime.date.fromisoformat(size.first_date)
@@ -302,7 +285,7 @@ def timetable(cities: Map, size: Scale, pairs: Sequence[Pair], rng: random.Rando
 
 
 def _daily_counts(
-    air: Air, days: Sequence[datetime.date], route: random.Random, dice: random.Random
+    air: scales.Air, days: Sequence[datetime.date], route: random.Random, dice: random.Random
 ) -> list[int]:
     if air.drawn_for == "day":
         return [int(draw(air.per_day, dice)) for _ in days]
@@ -330,7 +313,7 @@ def _meet(counts: array[int], total: int, rng: random.Random) -> None:
             excess += step
 
 
-def flights(cities: Map, air: Air, table: Timetable) -> Iterator[Texts]:
+def flights(cities: Map, air: scales.Air, table: Timetable) -> Iterator[Texts]:
     """All flights by route and day, in the field order of `Flight`."""
     days, smallest = len(table.dates), 10 ** (table.number_digits - 1)
     low, high = air.usd_per_km
@@ -338,8 +321,11 @@ def flights(cities: Map, air: Air, table: Timetable) -> Iterator[Texts]:
     for route, (a, b) in enumerate(table.pairs):
         dice = cities.dice("flights", a, b).random
         km, origin, destination = cities.km(a, b), cities.names[a], cities.names[b]
-        miles = f"{round(km / KM_PER_MILE)}.0"
-        shift = 60 * (utc_offset_hours(cities.positions[b]) - utc_offset_hours(cities.positions[a]))
+        miles = f"{round(km / geography.KM_PER_MILE)}.0"
+        shift = 60 * (
+            geography.utc_offset_hours(cities.positions[b])
+            - geography.utc_offset_hours(cities.positions[a])
+        )
         least_minutes = (40 + km * 0.0735) * (0.91 + 0.08 * dice())
         for day, date in enumerate(table.dates):
             season = _price_season(date) if air.seasons else 1.0
@@ -356,8 +342,8 @@ def flights(cities: Map, air: Air, table: Timetable) -> Iterator[Texts]:
                 yield f"F{smallest + number}", str(price), *times, date, origin, destination, miles
 
 
-_CLOCK = tuple(clock(minute) for minute in range(24 * 60))
-_DURATION = tuple(hours_minutes(minutes) for minutes in range(48 * 60))
+_CLOCK = tuple(geography.clock(minute) for minute in range(24 * 60))
+_DURATION = tuple(geography.hours_minutes(minutes) for minutes in range(48 * 60))
 _STRIDE = 7_368_787  # prime to 9 × 10ⁿ: running numbers are spread over all numbers, none twice
 
 
@@ -379,7 +365,7 @@ def build_tables(scale: str, seed: int) -> WorldTables:
     One process: the writer is the bottleneck, and drawing flights in other processes did not make
     it faster.
     """
-    size, key = named("scale", scale, SCALES), f"tripwright-world-{scale}-{seed}"
+    size, key = named("scale", scale, scales.SCALES), f"tripwright-world-{scale}-{seed}"
     rng = random.Random(key)
     namer = Namer(rng, size.name_parts)
     cities = _map(size, key, rng, namer)
@@ -421,7 +407,7 @@ def load_world(where: str | Path, seed: int | None = None) -> World:
 
     Raises UserError where the folder holds no world, and for an unknown scale.
     """
-    if seed is None and str(where) in SCALES and not Path(where).exists():
+    if seed is None and str(where) in scales.SCALES and not Path(where).exists():
         raise UserError(
             f"No world at '{where}'. One of that size is drawn by a seed: load_world('{where}',"
             " seed=0)."
@@ -456,9 +442,9 @@ def names_of_world(world: World) -> set[str]:
     return words | {*ascii_uppercase}
 
 
-def _map(size: Scale, key: str, rng: random.Random, namer: Namer) -> Map:
+def _map(size: scales.Scale, key: str, rng: random.Random, namer: Namer) -> Map:
     """States here and there, their cities around them, in an order that gives nothing away."""
-    cities: list[tuple[str, str, Position]] = []
+    cities: list[tuple[str, str, geography.Position]] = []
     names = iter(namer.apart(namer.proper, sum(size.state_sizes)))
     states = namer.apart(namer.state, len(size.state_sizes))
     for state, count in zip(states, size.state_sizes, strict=True):
@@ -469,7 +455,7 @@ def _map(size: Scale, key: str, rng: random.Random, namer: Namer) -> Map:
                 (
                     next(names),
                     state,
-                    Position(
+                    geography.Position(
                         north + rng.uniform(-reach, reach), east + 1.25 * rng.uniform(-reach, reach)
                     ),
                 )
