@@ -1,7 +1,5 @@
 """`tripwright compare`: runs against each other on the queries that all of them played."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from textwrap import shorten

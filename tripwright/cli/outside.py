@@ -1,7 +1,5 @@
 """`tripwright outside import`: what another harness measured, as a run folder."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Literal

@@ -1,7 +1,5 @@
 """`tripwright study`: people label transcripts, blind, on the dimensions of DeepTravel's study."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Annotated

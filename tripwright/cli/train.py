@@ -3,8 +3,6 @@
 What trains is imported when the recipe is there: torch takes seconds to load.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Literal
 
