@@ -18,7 +18,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tripwright.domains.deeptravel.request import LABELS, Wish
-from tripwright.errors import NotJson, counted, first_problem, read_json
+from tripwright.errors import NotJson, counted, first_problem, one_line, read_json
 from tripwright.tools.face import number
 
 CARDS = "cards"  # `plan_format` of the dialects whose answers these are
@@ -302,7 +302,7 @@ def write_page(cards: Cards) -> str:
         party = counted(cards.party, "traveller")
         blocks.append(f"**Total** of the first recommendations, for {party}: {money}")
     if cards.risks:
-        lines = "\n".join(f"- {_line(words_of(risk, RISKS))}" for risk in cards.risks)
+        lines = "\n".join(f"- {one_line(words_of(risk, RISKS))}" for risk in cards.risks)
         blocks.append(f"### Risks and alternatives\n{lines}")
     return "\n\n".join(blocks)
 
@@ -315,8 +315,8 @@ def _section(card: RideCard | StayCard | VisitCard) -> str:
             name, facts = card.name, list(_stay(card))
         case VisitCard():
             name, facts = card.name, list(_visit(card))
-    lines = [f"- **{label}**: {_line(text)}" for label, text in facts if text]
-    return "\n".join([f"#### {_line(name)}", *lines])
+    lines = [f"- **{label}**: {one_line(text)}" for label, text in facts if text]
+    return "\n".join([f"#### {one_line(name)}", *lines])
 
 
 def _ride(card: RideCard) -> Iterator[tuple[str, str]]:
@@ -368,10 +368,6 @@ def words_of(said: Any, terms: Mapping[str, str]) -> str:
 
 def _evidence(*rows: Any) -> str:
     return ", ".join(f"[call {row.call}, row {row.row}]" for row in rows)
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())
 
 
 def amount(value: float) -> str:

@@ -250,12 +250,8 @@ class Findings:
         rides = [self.there.first, *([self.back.first] if request.return_date else [])]
         stay = self.stay.first
         known = [ride.record for ride in rides if ride is not None]
-        total = intents.total_of(
-            request,
-            known,
-            stay.record if stay is not None else None,
-            self._times(stay) if stay is not None else None,
-        )
+        rooms = self._times(stay) if stay else None
+        total = intents.total_of(request, known, stay.record if stay else None, rooms)
         if total is None or len(known) < len(rides):
             return
         if stay is not None or not intents.nights_of(request):

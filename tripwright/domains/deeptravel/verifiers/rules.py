@@ -645,22 +645,18 @@ def near(trip: Itinerary) -> Problems:
 def visits(trip: Itinerary) -> Problems:
     """Each place that was asked for, in the city of destination, with the way to it; no other, and
     none twice."""
-    ways = [pick for pick in trip.picks("visits") if pick.row.kind == "route"]
-    asked = [plain(place) for place in trip.request.visit]
-    for pick in ways:
-        place, path = pick.row.text("destination"), pick.path.rpartition(".")[0]
-        if plain(place) in asked:
-            asked.remove(plain(place))
-        else:
+    missing = {plain(place): place for place in trip.request.visit}
+    for pick in trip.picks("visits"):
+        place, city = pick.row.text("destination"), pick.row.text("city")
+        if pick.row.kind != "route":
+            continue
+        if missing.pop(plain(place), None) is None:
             what = f"{place} was not asked for, or stands there already"
-            yield problem("not_what_was_asked", path, what, place, pick.row)
-    for place in trip.request.visit:
-        here = [pick for pick in ways if same(pick.row.text("destination"), place)]
-        if not here:
-            yield problem("visit", "visits", f"{place} is missing, with the way to it", place)
-        elif not any(same(pick.row.text("city"), trip.request.destination) for pick in here):
-            what = f"{place} is in {here[0].row.text('city') or 'no city'}"
-            yield here[0].problem("other_place", "origin", what, place)
+            yield problem("not_what_was_asked", pick.path, what, place, pick.row)
+        elif not same(city, trip.request.destination):
+            yield pick.problem("other_place", "origin", f"{place} is in {city or 'no city'}", place)
+    for place in missing.values():
+        yield problem("visit", "visits", f"{place} is missing, with the way to it", place)
 
 
 CHECKS: dict[str, tuple[Callable[[Itinerary], Iterable[VerifierProblem]], ...]] = {
