@@ -656,6 +656,17 @@ def lab() -> SimpleNamespace:
 
 
 @pytest.fixture
+def lab_loop(lab: SimpleNamespace, tiny_model: Callable[..., Any], chat: ChatFormat) -> Any:
+    """lab_loop(kind, settings, …) → a loop of RL over the lab's trips, of a fresh model."""
+
+    def make(kind: Any, settings: Any, seed: int = 0, scale: float = 1.0) -> Any:
+        model = tiny_model("qwen3", lab.vocabulary, scale=scale)
+        return kind(model, chat, dialect_named("compact"), lab.trips(), settings, seed)
+
+    return make
+
+
+@pytest.fixture
 def given_groups(monkeypatch: pytest.MonkeyPatch) -> Any:
     """given_groups(groups, …): workers find these episodes instead of playing, the n-th call the
     n-th groups and then the last again; the list that comes back holds the tasks of every call."""

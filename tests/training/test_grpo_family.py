@@ -31,18 +31,11 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture
-def make(lab: Any, tiny_model: Any, chat: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+def make(lab_loop: Any) -> Any:
     """make(settings) → a trainer; `trainer.learned` lists the rollouts of every update."""
 
     def trainer(settings: GrpoSettings) -> Any:
-        made: Any = Grpo(
-            tiny_model("qwen3", lab.vocabulary),
-            chat,
-            dialect_named("compact"),
-            lab.trips(),
-            settings,
-            0,
-        )
+        made = lab_loop(Grpo, settings)
         made.learned, update = [], made.update
 
         def noted(rollouts: list[Rollout], scale: float = 1.0) -> dict[str, float]:

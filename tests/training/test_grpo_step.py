@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from tripwright.domains import dialect_named
 from tripwright.rewards.reward import RewardBreakdown
 from tripwright.transcript import Transcript
 
@@ -24,19 +23,12 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture
-def make(lab: Any, tiny_model: Any, chat: Any) -> Any:
+def make(lab: Any, lab_loop: Any) -> Any:
     """make(settings) → a trainer of a small model; make.rollout(trainer, …) → a made-up rollout of
     it."""
 
-    def trainer(settings: GrpoSettings = SETTINGS, scale: float = 2.0, seed: int = 0) -> Grpo:
-        return Grpo(
-            tiny_model("qwen3", lab.vocabulary, scale=scale),
-            chat,
-            dialect_named("compact"),
-            lab.trips(),
-            settings,
-            seed,
-        )
+    def trainer(settings: GrpoSettings = SETTINGS, scale: float = 2.0, seed: int = 0) -> Any:
+        return lab_loop(Grpo, settings, seed, scale)
 
     def rollout(
         trainer: Grpo, seed: int, advantage: float, turns: int = 2, group: int = 0

@@ -12,7 +12,6 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tests.files import read_lines
-from tripwright.domains import dialect_named
 from tripwright.errors import UserError
 from tripwright.rewards.reward import RewardBreakdown
 from tripwright.training import stages
@@ -64,17 +63,10 @@ def test_it_trains(example, tmp_path):
 
 
 @pytest.mark.usefixtures("full_precision")
-def test_its_gradient_is_that_of_the_formula(example, lab, tiny_model, chat):
+def test_its_gradient_is_that_of_the_formula(example, lab, lab_loop):
     """−Σ A·log p over the agent's own tokens, divided by how many there are."""
     settings = example.ReinforceSettings(minibatches=1, micro_batch_size=2)
-    loop = example.Reinforce(
-        tiny_model("qwen3", lab.vocabulary),
-        chat,
-        dialect_named("compact"),
-        lab.trips(),
-        settings,
-        0,
-    )
+    loop = lab_loop(example.Reinforce, settings)
     reward = RewardBreakdown(0.0, {})
     rollouts = [
         Rollout(lab.episode(loop.model, seed, lab.empty), reward, advantage)

@@ -30,15 +30,8 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture
-def make(lab: Any, tiny_model: Any, chat: Any) -> Any:
-    return lambda settings=SETTINGS: Ppo(
-        tiny_model("qwen3", lab.vocabulary),
-        chat,
-        dialect_named("compact"),
-        lab.trips(),
-        settings,
-        0,
-    )
+def make(lab_loop: Any) -> Any:
+    return lambda settings=SETTINGS: lab_loop(Ppo, settings)
 
 
 def test_the_reward_stands_at_the_last_own_token():

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.rewards import SUM
 
 torch = pytest.importorskip("torch")
@@ -31,15 +30,8 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.fixture
-def make(lab: Any, tiny_model: Any, chat: Any) -> Any:
-    return lambda settings=SETTINGS: Rejection(
-        tiny_model("qwen3", lab.vocabulary),
-        chat,
-        dialect_named("compact"),
-        lab.trips(),
-        settings,
-        0,
-    )
+def make(lab_loop: Any) -> Any:
+    return lambda settings=SETTINGS, seed=0: lab_loop(Rejection, settings, seed)
 
 
 def group(lab: Any, episodes: list[Any]) -> RolloutGroup:
@@ -90,22 +82,12 @@ def test_where_nothing_passes_the_model_stays(make, lab, given_groups):
     assert all(torch.equal(a, b) for a, b in zip(before, trainer.model.parameters(), strict=True))
 
 
-def test_it_goes_on_from_its_state(talker, chat, lab, given_groups, tiny_model):
+def test_it_goes_on_from_its_state(make, lab, given_groups, tiny_model):
     model = tiny_model("qwen3", lab.vocabulary)
     given_groups([[lab.episode(model, seed, lab.final) for seed in range(4)]])
 
-    def trainer() -> Rejection:
-        settings = replace(SETTINGS, keep=3, minibatches=2, epochs_per_batch=2)
-        return Rejection(
-            tiny_model("qwen3", lab.vocabulary),
-            chat,
-            dialect_named("compact"),
-            lab.trips(),
-            settings,
-            1,
-        )
-
-    whole, first, second = trainer(), trainer(), trainer()
+    settings = replace(SETTINGS, keep=3, minibatches=2, epochs_per_batch=2)
+    whole, first, second = (make(settings, 1) for _ in range(3))
     for _ in range(2):
         whole.take_step()
     first.take_step()

@@ -7,7 +7,6 @@ import pickle
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from tripwright.training.grpo import Kl, ReplaySettings
 from tripwright.training.recipe import CheckpointSettings, Reinforcement
 from tripwright.training.run_folder import RunFolder
 
+pytestmark = pytest.mark.usefixtures("threads_as_before")
 ADAPTIVE = Curriculum("adaptive", (("stage1", 2), ("stage2", 2), ("stage3", 2)))
 GRPO = {
     "entropy_bonus": 0.1,
@@ -55,13 +55,6 @@ with open(recipe, "rb") as file:
     run = RunFolder(folder, pickle.load(file))
 stages.take_stages(run)
 """
-
-
-@pytest.fixture(autouse=True, scope="module")
-def threads_as_before() -> Iterator[None]:
-    before = torch.get_num_threads()  # a run sets them for its process
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture
