@@ -17,6 +17,7 @@ from tripwright.domains.travelplanner.oracle.planner import (
     solve,
     within_budget,
 )
+from tripwright.domains.travelplanner.planning import judge_plan
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.query import Query
 from tripwright.world.generator import build_tables
@@ -210,7 +211,7 @@ def test_a_name_that_home_has_too_is_eaten_before_the_day_of_departure(passes_at
     query = asked(**ONE_NIGHT, local_constraint={"cuisine": dishes})
     solution = solve(query, world)
     passes_at_its_cost(query, solution, world)
-    assert plan_days(query, solution)[-1]["breakfast"] == "Grill 0"
+    assert plan_days(query, solution)[-1]["breakfast"] == "Grill 0, Aston"
 
 
 def named_world(names: list[tuple[str, str, str]], tables: list[tuple[str, str]]) -> World:
@@ -236,6 +237,14 @@ def one_city(names: list[tuple[str, str, str]], restaurants: list[tuple[str, ...
 
 
 PLAIN = [("Cup", "10"), ("Pot", "11"), ("Bowl", "12")]
+
+
+def test_where_sights_are_few_a_livable_day_holds_a_meal():
+    """Two days hold nothing but a leg, home has no sight and the city one."""
+    world, query = named_world([("Inn", "50", "1")], PLAIN), asked(**ONE_NIGHT)
+    solution = solve(query, world, livable=True)
+    assert judge_plan(query, plan_days(query, solution), world, "livable").final
+    assert solution.cost_usd == 2 * 5 + 50 + 3 * 10
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,6 @@ from collections.abc import Collection, Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from tripwright.domains.travelplanner.oracle.hours import TimedProblem
 from tripwright.domains.travelplanner.oracle.options import (
     Leg,
     Problem,
@@ -268,11 +267,11 @@ def asked_for(query: Query, requirements: Collection[Requirement]) -> str:
     return ", ".join(filter(None, phrases))
 
 
-class FreeRides(TimedProblem):
+class FreeRides(Problem):
     """The same trip with a free way from anywhere to anywhere."""
 
-    def leg(self, origin: str, destination: str, day: int, driving: bool) -> Leg:
-        return Leg("taxi", origin, destination, "", "", 0, 0)
+    def _legs(self, origin: str, destination: str, day: int, driving: bool) -> Iterator[Leg]:
+        yield Leg("taxi", origin, destination, "", "", 0, 0)
 
 
 def world_offers(

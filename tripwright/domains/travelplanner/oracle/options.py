@@ -14,6 +14,7 @@ asks for strangers sets an end (`at_most`); the long loops look at it.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 import time
@@ -34,6 +35,7 @@ from tripwright.world.records import (
     Flight,
     Ground,
     Restaurant,
+    duration_minutes,
     nearest_name,
 )
 from tripwright.world.store import World
@@ -87,6 +89,11 @@ TRANSPORTATION = ("no flight", "no self-driving")
 SELF_DRIVING_USD_PER_KM, TAXI_USD_PER_KM = 0.05, 1.0
 SEATS = {"self-driving": 5, "taxi": 4}
 MEALS = ("breakfast", "lunch", "dinner")
+DAY = 24 * 60  # minutes
+LONGEST_ROAD = 8 * 60  # minutes, by the livable rules where one can fly
+# By the livable rules, minutes after the midnight behind the flight's day: an hour is left for
+# breakfast, so every full day has its meals.
+LATEST_LANDING = 9 * 60
 
 
 @dataclass(frozen=True)
@@ -102,6 +109,26 @@ class Leg:
     cost_usd: float
     party_cost_usd: float
     flight: Flight | None = None
+
+    @cached_property
+    def hours(self) -> tuple[int | None, int]:
+        """(when it leaves, minutes after midnight; minutes from then to the landing, by the clocks
+        of the two cities). A road leaves when it suits: None. Hours that cannot be read bind
+        nobody."""
+        taken = duration_minutes(self.duration) or 0
+        if self.flight is None:
+            return None, taken
+        leaves, lands = _minute(self.flight.departure_time), _minute(self.flight.arrival_time)
+        if leaves is None or lands is None:
+            return None, 0
+        # the clocks of two cities are less than half a day apart
+        ways = (lands - leaves + days * DAY for days in (-1, 0, 1, 2))
+        return leaves, min(ways, key=lambda way: abs(way - taken))
+
+
+def _minute(clock: str) -> int | None:
+    hour, _, minute = clock.partition(":")
+    return 60 * int(hour) + int(minute) if hour.isdecimal() and minute.isdecimal() else None
 
 
 @dataclass(frozen=True)
@@ -394,8 +421,14 @@ class CityOffer:
 
 
 class Problem:
-    def __init__(self, query: Query, world: World, comfortable: bool = False):
+    """`legs`: those of the whole party from one city to another on the day with this index, by own
+    car or else by flight and taxi, cheapest first."""
+
+    def __init__(
+        self, query: Query, world: World, comfortable: bool = False, livable: bool = False
+    ):
         self.query, self.world, self.comfortable = query, world, comfortable
+        self.livable = livable
         self.wanted = tuple(query.local_constraint.cuisine or ())
         self.visits, self.nights = query.visiting_city_number, query.days - 1
         longest = self.nights - self.visits + 1
@@ -404,12 +437,7 @@ class Problem:
         self.stays = cache(partial(stays, query, world))
         self.meals, self.sights = cache(self._meals), cache(self._sights)
         self._offer, self._road = cache(self._made_offer), cache(self._made_road)
-        self._flight_or_taxi = cache(self._cheaper)
-
-    @property
-    def most_meals(self) -> int:
-        """That one city may be asked for."""
-        return max(len(MEALS) * (self.lengths[-1] - 1), len(self.wanted))
+        self.leg, self._livable = cache(self._cheapest), cache(self._livable_legs)
 
     @cached_property
     def cities(self) -> list[str]:
@@ -455,12 +483,15 @@ class Problem:
         return CityOffer(fitting, costs, _undominated(sets, self.query.party_size))
 
     def cents_with_legs(self, city: str) -> int:
-        """What of a meal on a day of travel, for one person, is in the least price of a leg."""
-        return 0
+        """What of a meal on a day of travel, for one person, is in the least price of a leg: by the
+        livable rules that of the cheapest restaurant. No bound may count such a meal twice."""
+        rows = self.meals(city)[0] if self.livable else []
+        return cents(rows[0].average_cost_usd) if rows else 0
 
     def _meals(self, city: str) -> tuple[list[Restaurant], list[Meals]]:
         rows = restaurants(self.world, city)
-        return rows, cheapest_meals(rows, self.wanted, self.most_meals)
+        most = max(len(MEALS) * (self.lengths[-1] - 1), len(self.wanted))
+        return rows, cheapest_meals(rows, self.wanted, most + 2 * len(MEALS) * self.livable)
 
     @cached_property
     def _first(self) -> dict[tuple[str, ...], str]:
@@ -473,28 +504,48 @@ class Problem:
         rows = attractions(self.world, city)
         return tuple(row.name for row in rows if self._first.get(row[:-1], city) == city)
 
-    def leg(self, origin: str, destination: str, day: int, driving: bool) -> Leg | None:
-        """The cheapest way for the whole party on the day with this index: by own car, or by flight
-        or taxi."""
-        if driving:
-            return self._road(origin, destination).get("self-driving")
-        return self._flight_or_taxi(origin, destination, day)
+    def legs(self, origin: str, destination: str, day: int, driving: bool) -> Iterator[Leg]:
+        """Those of the whole party on the day with this index, by own car or else by flight and
+        taxi, cheapest first."""
+        if self.livable:
+            yield from self._livable(origin, destination, day, driving)
+        # by the strict rules the first is nearly always enough
+        elif first := self.leg(origin, destination, day, driving):
+            yield first
+            yield from itertools.islice(self._legs(origin, destination, day, driving), 1, None)
 
-    def _cheaper(self, origin: str, destination: str, day: int) -> Leg | None:
-        flight = flight_leg(self.query, self.world, origin, destination, self.query.date[day])
-        taxi = self._road(origin, destination).get("taxi")
-        if flight is None or taxi is None:
-            return flight or taxi
-        fly = self.comfortable or flight.party_cost_usd <= taxi.party_cost_usd
-        return flight if fly else taxi
+    def _cheapest(self, origin: str, destination: str, day: int, driving: bool) -> Leg | None:
+        return next(self._legs(origin, destination, day, driving), None)
+
+    def _legs(self, origin: str, destination: str, day: int, driving: bool) -> Iterator[Leg]:
+        road = self._road(origin, destination).get("self-driving" if driving else "taxi")
+        flies = (self.query, self.world, origin, destination, self.query.date[day])
+        for flight in () if driving else flight_legs(*flies):
+            if self.comfortable:
+                road = None
+            elif road and road.party_cost_usd < flight.party_cost_usd:
+                yield road
+                road = None
+            yield flight
+        if road:
+            yield road
+
+    def _livable_legs(self, origin: str, destination: str, day: int, driving: bool) -> list[Leg]:
+        flies = self.query.local_constraint.transportation != "no flight" and bool(
+            self.world.flights(origin, destination, self.query.date[day])
+        )
+        return [
+            leg
+            for leg in self._legs(origin, destination, day, driving)
+            if (
+                sum(filter(None, leg.hours)) <= DAY + LATEST_LANDING
+                if leg.flight
+                else not flies or leg.hours[1] <= LONGEST_ROAD
+            )
+        ]
 
     def _made_road(self, origin: str, destination: str) -> dict[str, Leg]:
         return {leg.mode: leg for leg in road_legs(self.query, self.world, origin, destination)}
-
-    def least_leg_cents(self, origin: str, destination: str, day: int, driving: bool) -> int | None:
-        """What the leg costs at the least; None where there is none."""
-        leg = self.leg(origin, destination, day, driving)
-        return None if leg is None else cents(leg.party_cost_usd)
 
 
 def _undominated(sets: Meals, party_size: int) -> tuple[tuple[int, int, tuple[int, ...]], ...]:

@@ -19,6 +19,13 @@ further advanced and then the first in the world's order of cities comes up firs
 What a plan contains: transport and the night's stay on travel days; three distinct meals and one
 attraction on full days; further meals on travel days only where a wanted cuisine needs them. That
 is the least the rules ask for, hence the cheapest.
+
+A bound takes every leg at its least price. Where that leg leaves no time for what the trip needs, a
+dearer one may. So the bounds order the trips, and `timed_trip` finds what the first ones truly
+cost. Under the strict rules each meal and sight takes half an hour in the city where the traveller
+then is, and a night half an hour between two days. Livable days besides have a meal wherever they
+leave an hour at its usual time, away from home, at most 16 hours between the first thing and the
+last, and something in each of them. Written without looking at the judge's code, as the options.
 """
 
 from __future__ import annotations
@@ -29,19 +36,16 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import cache
+from functools import cache, lru_cache
+from operator import le
 from typing import Any, NamedTuple
 
-from tripwright.domains.travelplanner.oracle.hours import (
-    SIDES,
-    TimedProblem,
-    TravelDay,
-    has_time,
-    timed_trip,
-)
 from tripwright.domains.travelplanner.oracle.options import (
+    DAY,
+    LATEST_LANDING,
     MEALS,
     Leg,
+    Meals,
     Problem,
     Stay,
     cents,
@@ -52,6 +56,113 @@ from tripwright.domains.travelplanner.oracle.options import (
 from tripwright.domains.travelplanner.query import Query
 from tripwright.world.records import Restaurant
 from tripwright.world.store import World
+
+# ---- one day of travel
+
+
+HALF = 30  # minutes that a meal, a sight and a night take
+USUAL = ((6 * 60, 10 * 60), (11 * 60, 14 * 60), (17 * 60, 21 * 60))  # when each meal is had
+AWAKE = 16 * 60  # minutes, the longest livable day
+SIDES = ("before", "after")  # of the leg
+# On which side each of MEALS is had, and a sight, on a day that would else hold nothing. Of days
+# with as many meals on either side the first has dinner first behind the leg, and breakfast before.
+TravelDay = tuple[str | None, ...]
+_MEALS_HAD = itertools.product(("after", None, "before"), repeat=len(MEALS))
+_DAYS = [(*reversed(sides), None) for sides in _MEALS_HAD]
+_DAYS += [(None, None, None, side) for side in SIDES]
+
+
+def meals_had(day: TravelDay, side: str) -> int:
+    return day[: len(MEALS)].count(side)
+
+
+def travel_days(problem: Problem, leg: Leg, since: int, until: int) -> Sequence[TravelDay]:
+    """What a day with this leg may hold, one for as many meals and sights on either side; without
+    wanted cuisines nobody eats or sees more than must be. It begins between these two minutes, when
+    yesterday's leg lands, or at 0."""
+    home, livable = problem.query.org, problem.livable
+    home_sides = leg.origin == home, leg.destination == home
+    return _travel_days(leg.hours, since, until, home_sides, livable, bool(problem.wanted))
+
+
+@lru_cache(1 << 16)
+def _travel_days(
+    hours: tuple[int | None, int],
+    since: int,
+    until: int,
+    home_sides: tuple[bool, bool],
+    livable: bool,
+    hungry: bool,
+) -> list[TravelDay]:
+    at_home = {side for side, is_home in zip(SIDES, home_sides, strict=True) if is_home}
+    days: dict[tuple[int, ...], TravelDay] = {}
+    for day in _DAYS:
+        if at_home & {*day[:-1]}:
+            continue
+        if _is_livable(hours, since, until, home_sides, day) if livable else not day[-1]:
+            counts = tuple(held.count(side) for held in (day[:-1], day[-1:]) for side in SIDES)
+            days.setdefault(counts, day)
+    return [
+        day
+        for counts, day in days.items()
+        if hungry or not any(each != counts and all(map(le, each, counts)) for each in days)
+    ]
+
+
+def _is_livable(
+    hours: tuple[int | None, int],
+    since: int,
+    until: int,
+    home_sides: tuple[bool, bool],
+    day: TravelDay,
+) -> bool:
+    """Whether the leg can leave at a minute that suits all."""
+    leaves, taken = hours
+    before, after = (HALF * day.count(side) for side in SIDES)
+    first, last = (since + before, DAY - taken - after) if leaves is None else (leaves, leaves)
+    begin, end = DAY, 0  # the latest first meal, the earliest end of a last one
+    for side, (opens, closes) in zip(day, USUAL, strict=False):
+        if side == "before":
+            first, begin = max(first, opens + HALF, since + HALF), min(begin, closes - HALF)
+        elif side == "after":
+            last, end = min(last, closes - HALF - taken), max(end, opens + HALF)
+        else:
+            if not home_sides[1]:
+                first = max(first, closes - 59 - taken)
+            if not home_sides[0]:
+                last = min(last, max(opens, until) + 59)
+    first, last = max(first, end - AWAKE + before), min(last, begin + AWAKE - after - taken)
+    return first <= last and 0 < before + after <= AWAKE - taken
+
+
+def next_morning(leg: Leg, morning: int, day: TravelDay) -> int | None:
+    """When the day behind this one can begin, if this one can at `morning`: the leg has landed, and
+    half a night is over. None where this day has no time for what it holds. In minutes after
+    midnight."""
+    leaves, taken = leg.hours
+    first = morning + HALF * day.count("before")
+    end = (first if leaves is None else leaves) + taken + HALF * day.count("after")
+    if leaves is not None and leaves < first:
+        return None
+    if end > DAY and (leaves is None or "after" in day):
+        return None
+    return max(0, end + HALF - DAY)
+
+
+def least_livable_cents(
+    problem: Problem, origin: str, destination: str, day: int, driving: bool
+) -> int | None:
+    """What a leg costs at the least, with the meals of its day in the cheapest restaurants."""
+    party = problem.query.party_size
+    prices = [party * problem.cents_with_legs(city) for city in (origin, destination)]
+    costs = (
+        cents(leg.party_cost_usd)
+        + sum(meals_had(held, side) * price for side, price in zip(SIDES, prices, strict=True))
+        for leg in problem.legs(origin, destination, day, driving)
+        for held in travel_days(problem, leg, 0, LATEST_LANDING if day else 0)
+    )
+    return min(costs, default=None)
+
 
 # ---- bounds
 
@@ -84,8 +195,11 @@ class Bounds:
         return self._leg_cents(cities[origin], cities[destination], day)
 
     def _leg_cents(self, origin: str, destination: str, day: int) -> int:
-        least = self.problem.least_leg_cents(origin, destination, day, self.driving)
-        return NEVER if least is None else least
+        if self.problem.livable:
+            least = least_livable_cents(self.problem, origin, destination, day, self.driving)
+            return NEVER if least is None else least
+        leg = self.problem.leg(origin, destination, day, self.driving)
+        return NEVER if leg is None else cents(leg.party_cost_usd)
 
     def lengths(self, visited: int, day: int) -> Iterator[int]:
         """How many nights the next city may have, so that the cities after it can use up the
@@ -279,21 +393,73 @@ def _next_stay(problem: Problem, node: Node) -> Node | None:
     return bound + more, progress, visits, day, tuple((mask, cost + more) for mask, cost in costs)
 
 
-def meals_of(problem: Problem, visits: tuple[Visit, ...]) -> list[tuple[int, ...]]:
-    """For each city the restaurants (by index) that together serve every wanted cuisine at the
-    least cost."""
-    states: dict[int, tuple[int, tuple[tuple[int, ...], ...]]] = {0: (0, ())}
-    for visit in visits:
-        offer = problem.offer(problem.cities[visit.city], visit.nights)
-        assert offer is not None
-        merged: dict[int, tuple[int, tuple[tuple[int, ...], ...]]] = {}
-        for eaten, (cost, indices) in states.items():
-            for mask, meals, more_indices in offer.meals:
-                key, total = eaten | mask, cost + meals
-                if key not in merged or total < merged[key][0]:
-                    merged[key] = total, (*indices, more_indices)
-        states = merged
-    return list(states[(1 << len(problem.wanted)) - 1][1])
+# ---- all legs of a trip
+
+
+class Stop(NamedTuple):
+    city: str
+    nights: int
+    stay_cents: int
+    meals: Mapping[int, Meals]  # by their number
+
+
+class Move(NamedTuple):
+    """What leads from one stop to the next. `menu`: all meals in the city that is left, as indices
+    of restaurants."""
+
+    menu: tuple[int, ...]
+    leg: Leg
+    day: TravelDay
+
+
+Trip = tuple[int, tuple[Move, ...]]  # and its cost in cents
+# what the next day must know: when it can begin, and the meals and sights that the city has already
+# had; and how many sights home has
+Arrival = tuple[int, int, int, int]
+
+
+def timed_trip(problem: Problem, driving: bool, stops: Sequence[Stop]) -> Trip | None:
+    """The cheapest trip by these stops, from home and to home, that has the time; None where none
+    has."""
+    home, date = problem.query.org, 0
+    least: dict[Arrival, dict[int, Trip]] = {(0, 0, 0, 0): {0: (0, ())}}
+    for here, there in itertools.pairwise(stops):
+        check_time()
+        date, full_days = date + here.nights, max(0, here.nights - 1)
+        city_of: dict[str | None, str] = {"before": here.city, "after": there.city}
+        ahead: dict[Arrival, dict[int, Trip]] = {}
+        for (morning, meals, sights, home_sights), trips in least.items():
+            morning = morning if here.nights == 1 else 0
+            since = max(0, morning - HALF)
+            for leg in problem.legs(here.city, there.city, date, driving):
+                cost = here.stay_cents + cents(leg.party_cost_usd)
+                mornings = set[int | None]()
+                for day in travel_days(problem, leg, since, since):
+                    mornings.add(ready := next_morning(leg, morning, day))
+                    eaten = meals + len(MEALS) * full_days + meals_had(day, "before")
+                    menus = here.meals.get(eaten)
+                    seen = sights + full_days + (day[-1] == "before")
+                    seen_at_home = home_sights + (city_of.get(day[-1]) == home)
+                    if ready is None or not menus:
+                        continue
+                    if seen and seen > len(problem.sights(here.city)):
+                        continue
+                    if seen_at_home and seen_at_home > len(problem.sights(home)):
+                        continue
+                    had = meals_had(day, "after"), int(day[-1] == "after")
+                    known = ahead.setdefault((ready, *had, seen_at_home), {})
+                    for mask, (before, steps) in trips.items():
+                        for more, (price, menu) in menus.items():
+                            total = before + cost + price * problem.query.party_size
+                            both = mask | more
+                            if both not in known or total < known[both][0]:
+                                known[both] = total, (*steps, Move(menu, leg, day))
+                if mornings == {0} and not problem.livable:
+                    break  # a dearer leg leaves no more time
+        least = ahead
+    everything = (1 << len(problem.wanted)) - 1
+    found = [trips[everything] for trips in least.values() if everything in trips]
+    return min(found, key=lambda trip: trip[0], default=None)
 
 
 # ---- the answer, and as a plan in Planner-R1's schema
@@ -324,8 +490,8 @@ class Solution:
     cost_usd: float | None = None
     cities: tuple[CityChoice, ...] = ()
     legs: tuple[Leg, ...] = ()
-    # what is done on the day of each leg, by field; (): the meals that full days leave over
-    travel: tuple[dict[str, Any], ...] = ()
+    # by leg, what the day holds beside it, a sight by its name; (): nothing
+    travel: tuple[TravelDay, ...] = ()
     why: str | None = None
     comfortable: bool = False  # sought among the comfortable plans only
 
@@ -333,26 +499,27 @@ class Solution:
 def plan_days(query: Query, solution: Solution) -> list[dict[str, Any]]:
     """The plan in Planner-R1's schema, as plain JSON."""
     days: list[dict[str, Any]] = []
-    here = query.org
-    travel: Sequence[Mapping[str, Any]] = solution.travel or [
-        # from breakfast on, and from dinner back
-        dict([*zip(MEALS, before, strict=False), *zip(reversed(MEALS), after, strict=False)])
-        for before, after in _extra_meals(solution.cities)
-    ]
-    for choice, leg, held in zip(solution.cities, solution.legs, travel, strict=False):
-        stay = choice.stay.accommodation.name
-        arrival = _day(len(days) + 1, {"from": here, "to": choice.city}, leg_record(leg), stay)
-        days.append({**arrival, **held})
-        for i in range(choice.nights - 1):
-            day = _day(len(days) + 1, choice.city, "-", stay)
-            day["attraction"] = [choice.attractions[i]]
-            names = (row.name for row in choice.meals[3 * i : 3 * i + 3])
-            day.update(zip(MEALS, names, strict=True))
-            days.append(day)
-        here = choice.city
-    home = {"from": here, "to": query.org}
-    last = _day(len(days) + 1, home, leg_record(solution.legs[-1]), "-")
-    return [*days, {**last, **travel[-1]}]
+    here, left_over = query.org, iter(list[str]())  # the meals that the last city has still to give
+    nothing: TravelDay = (None,) * (len(MEALS) + 1)
+    travel = solution.travel or [nothing] * len(solution.legs)
+    for leg, stop, (*sides, sight) in zip(
+        solution.legs, [*solution.cities, None], travel, strict=True
+    ):
+        there, stay = (stop.city, stop.stay.accommodation.name) if stop else (query.org, "-")
+        names = iter([row.name for row in stop.meals] if stop else [])
+        sights = stop.attractions if stop else ()
+        meals = [list(itertools.islice(names, len(MEALS))) for _ in sights]
+        day = _day(len(days) + 1, {"from": here, "to": there}, leg_record(leg), stay)
+        for meal, side in zip(reversed(MEALS), reversed(sides), strict=True):
+            if side:
+                # on a day of travel a bare name means a place where the day ends
+                day[meal] = next(names) if side == "after" else f"{next(left_over)}, {here}"
+        days.append(day | ({"attraction": [sight]} if sight else {}))
+        for of_day, name in zip(meals, sights, strict=True):
+            day = _day(len(days) + 1, there, "-", stay)
+            days.append(day | {"attraction": [name]} | dict(zip(MEALS, of_day, strict=True)))
+        here, left_over = there, names
+    return days
 
 
 def _day(number: int, city: Any, transportation: Any, accommodation: str) -> dict[str, Any]:
@@ -390,7 +557,7 @@ def solve(query: Query, world: World, comfortable: bool = False, livable: bool =
     """
     if why := why_unplannable(query, world):
         return Solution(SolveStatus.INFEASIBLE, why=why, comfortable=comfortable)
-    problem = TimedProblem(query, world, comfortable, livable)
+    problem = Problem(query, world, comfortable, livable)
     if not (best := k_cheapest(problem, 1)):
         why = _why_infeasible(problem)
         return Solution(SolveStatus.INFEASIBLE, why=why, comfortable=comfortable)
@@ -400,7 +567,7 @@ def solve(query: Query, world: World, comfortable: bool = False, livable: bool =
 def within_budget(query: Query, world: World, driving: bool) -> Iterator[Solution]:
     """Every trip that keeps the rules and the budget, driving all the way or never, cheapest first:
     one for each order of cities and nights in them, in the cheapest stays."""
-    problem = TimedProblem(query, world)
+    problem = Problem(query, world)
     if why_unplannable(query, world) is None and _may(problem, driving):
         yield from _solutions(problem, driving, _limit_cents(query))
 
@@ -422,11 +589,11 @@ def k_best(query: Query, world: World, k: int, livable: bool = False) -> list[So
     """
     if k < 1 or why_unplannable(query, world):
         return []
-    solutions = k_cheapest(TimedProblem(query, world, livable=livable), k)
+    solutions = k_cheapest(Problem(query, world, livable=livable), k)
     return [replace(solutions[0], status=SolveStatus.OPTIMAL), *solutions[1:]] if solutions else []
 
 
-def k_cheapest(problem: TimedProblem, k: int) -> list[Solution]:
+def k_cheapest(problem: Problem, k: int) -> list[Solution]:
     """The `k` cheapest, over both families; at the same cost driving comes first.
 
     Driving needs no flights looked up, and what it costs at the most then bounds the search among
@@ -443,7 +610,7 @@ def k_cheapest(problem: TimedProblem, k: int) -> list[Solution]:
 
 
 def _solutions(
-    problem: TimedProblem, driving: bool, limit_cents: int, other_stays: bool = False
+    problem: Problem, driving: bool, limit_cents: int, other_stays: bool = False
 ) -> Iterator[Solution]:
     """Every trip within the limit for which there is time, cheapest first. Its bound is nearly
     always what it costs; one that costs more waits until no bound is below that."""
@@ -454,8 +621,7 @@ def _solutions(
             break
         while waiting and waiting[0][0] < trip.cost_cents:
             yield heapq.heappop(waiting)[-1]
-        solution = None if problem.livable else _solution(problem, trip)
-        solution = solution or _timed_solution(problem, trip)
+        solution = _solution(problem, trip)
         if solution is not None and (cost := cents(solution.cost_usd or 0)) <= limit_cents:
             heapq.heappush(waiting, (cost, number, solution))
         while waiting and waiting[0][0] <= trip.cost_cents:
@@ -475,113 +641,57 @@ def _may(problem: Problem, driving: bool) -> bool:
     )
 
 
-def _solution(problem: TimedProblem, trip: PricedTrip) -> Solution | None:
-    """The trip at its bound: each leg at its least price, meals on days of travel where a wanted
-    cuisine needs them; None where that leaves too little time."""
-    cities = [problem.cities[visit.city] for visit in trip.visits]
-    stops = [problem.query.org, *cities, problem.query.org]
-    nights = [0, *(visit.nights for visit in trip.visits)]
-    legs = [
-        problem.leg(here, there, day, trip.driving)
-        for here, there, day in zip(
-            stops[:-1], stops[1:], itertools.accumulate(nights), strict=True
-        )
-    ]
-    taken = tuple(leg for leg in legs if leg is not None)
-    choices, menus = [], meals_of(problem, trip.visits)
-    for city, visit, indices, following in zip(cities, trip.visits, menus, stops[2:], strict=True):
-        meals = _meals_in_order(problem, city, visit.nights, indices, following)
-        choices.append(_choice(problem, visit, meals))
-    held = _extra_meals(choices)
-    days = [TravelDay.with_meals(len(before), len(after)) for before, after in held]
-    if not has_time(taken, days, nights):
+def _solution(problem: Problem, trip: PricedTrip) -> Solution | None:
+    """The trip at what it truly costs; None where there is no time for it. Under the strict rules
+    there nearly always is at its bound, so the meals that may make the bound are tried first."""
+    home, party = Stop(problem.query.org, 0, 0, {0: {0: (0, ())}}), problem.query.party_size
+    stays, stops = list[Stay](), list[Stop]()
+    for visit in trip.visits:
+        city = problem.cities[visit.city]
+        offer = problem.offer(city, visit.nights)
+        assert offer is not None
+        stays.append(offer.stays[visit.stay])
+        menus: dict[int, Meals] = {}
+        for mask, price, menu in offer.meals:
+            menus.setdefault(len(menu), {})[mask] = price // party, menu
+        stops.append(Stop(city, visit.nights, offer.stay_cents[visit.stay], menus))
+    found = None if problem.livable else timed_trip(problem, trip.driving, [home, *stops, home])
+    if found is None or found[0] > trip.cost_cents:
+        stops = [
+            stop._replace(meals=dict(enumerate(problem.meals(stop.city)[1]))) for stop in stops
+        ]
+        found = timed_trip(problem, trip.driving, [home, *stops, home])
+    if found is None:
         return None
-    cost_usd, is_comfortable = trip.cost_cents / 100, problem.comfortable
-    return Solution(
-        SolveStatus.FEASIBLE, cost_usd, tuple(choices), taken, comfortable=is_comfortable
-    )
-
-
-def _extra_meals(choices: Sequence[CityChoice]) -> list[tuple[list[str], list[str]]]:
-    """Meals beyond those of full days, by name, before and behind each leg: those of the city that
-    is left first. What finds no place on the day of arrival waits until its city is left in turn.
-    """
-    days, before = list[tuple[list[str], list[str]]](), list[str]()
-    for extra in [*([row.name for row in c.meals[3 * c.nights - 3 :]] for c in choices), []]:
-        after = extra[: len(MEALS) - len(before)]
-        days.append((before, after))
-        before = extra[len(after) :]
-    return days
-
-
-def _timed_solution(problem: TimedProblem, trip: PricedTrip) -> Solution | None:
-    """The trip at what it truly costs; None where there is no time for it."""
-    choices = [_choice(problem, visit, ()) for visit in trip.visits]
-    visits = [(choice.city, choice.nights, choice.stay) for choice in choices]
-    if (timed := timed_trip(problem, trip.driving, visits)) is None:
-        return None
-    home, world = problem.query.org, problem.world
-    stops = [home, *(choice.city for choice in choices), home]
-    sights = {
-        choice.city: list(problem.sights(choice.city)[choice.nights - 1 :]) for choice in choices
-    }
-    sights[home] = list(problem.sights(home))
-    names: dict[str, list[Restaurant]] = {
-        choice.city: [problem.meals(choice.city)[0][i] for i in menu]
-        for choice, menu in zip(choices, timed.meals, strict=True)
-    }
-    held: list[dict[str, Any]] = []
-    for day, *ends in zip(timed.days, stops[:-1], stops[1:], strict=True):
-        here, there = ends
-        namesakes = {row.name.strip() for row in world.restaurants(there)}
-        namesakes |= {row.name.strip() for row in world.attractions(there)}
-
-        def said(name: str, side: str, here: str = here, namesakes: set[str] = namesakes) -> str:
-            """On a day of travel a bare name means a place where the day ends."""
-            return f"{name}, {here}" if side == "before" and name.strip() in namesakes else name
-
-        entry: dict[str, Any] = {}
-        for side, city in zip(SIDES, ends, strict=True):
-            if day.sight == side:
-                entry["attraction"] = [said(sights[city].pop(0), side)]
-            for meal, where in zip(MEALS, day.where, strict=True):
-                if where == side:
-                    entry[meal] = said(names[city].pop().name, side)
-        held.append(entry)
-    choices = [replace(choice, meals=tuple(names[choice.city])) for choice in choices]
-    cost_usd, is_comfortable = timed.cost_cents / 100, problem.comfortable
+    cost_cents, steps = found
+    choices, travel = list[CityChoice](), list[TravelDay]()
+    seen = {home.city: 0} | {stop.city: stop.nights - 1 for stop in stops}
+    for stop, stay, step, after in zip(stops, stays, steps[1:], [*stops[1:], home], strict=True):
+        rows, names = problem.meals(stop.city)[0], problem.sights(stop.city)
+        meals = tuple(rows[i] for i in step.menu)
+        if len(problem.wanted) > len(MEALS):
+            # the day of departure may have some of them: those whose name the next city has not
+            there = {row.name.strip() for row in problem.world.restaurants(after.city)}
+            meals = tuple(sorted(meals, key=lambda row: row.name.strip() not in there))
+        choices.append(CityChoice(stop.city, stop.nights, stay, meals, names[: stop.nights - 1]))
+    for _, leg, (*sides, side) in steps:
+        sight = None
+        if side:
+            city = leg.origin if side == "before" else leg.destination
+            sight = f"{problem.sights(city)[seen[city]]}, {city}"
+            seen[city] += 1
+        travel.append((*sides, sight))
     return Solution(
         SolveStatus.FEASIBLE,
-        cost_usd,
+        cost_cents / 100,
         tuple(choices),
-        timed.legs,
-        tuple(held),
-        None,
-        is_comfortable,
+        tuple(step.leg for step in steps),
+        tuple(travel),
+        comfortable=problem.comfortable,
     )
 
 
-def _choice(problem: Problem, visit: Visit, meals: tuple[Restaurant, ...]) -> CityChoice:
-    city, nights = problem.cities[visit.city], visit.nights
-    offer = problem.offer(city, nights)
-    assert offer is not None
-    sights = problem.sights(city)[: nights - 1]
-    return CityChoice(city, nights, offer.stays[visit.stay], meals, sights)
-
-
-def _meals_in_order(
-    problem: Problem, city: str, nights: int, indices: tuple[int, ...], following: str
-) -> tuple[Restaurant, ...]:
-    """Cheapest first, unless some may have to wait for the day of departure, on which a name means
-    its namesake in `following`."""
-    meals = tuple(problem.meals(city)[0][i] for i in indices)
-    if len(meals) <= len(MEALS) * nights and len(problem.wanted) <= len(MEALS):
-        return meals
-    there = {row.name.strip() for row in problem.world.restaurants(following)}
-    return tuple(sorted(meals, key=lambda row: row.name.strip() not in there))
-
-
-def _why_infeasible(problem: TimedProblem) -> str:
+def _why_infeasible(problem: Problem) -> str:
     query = problem.query
     pool = city_pool(query, problem.world)
     if len(problem.cities) < problem.visits:
@@ -600,7 +710,7 @@ def _why_infeasible(problem: TimedProblem) -> str:
     if problem.wanted:
         wishes = query.local_constraint.model_copy(update={"cuisine": None})
         without = query.model_copy(update={"local_constraint": wishes})
-        easier = TimedProblem(without, problem.world, problem.comfortable, problem.livable)
+        easier = Problem(without, problem.world, problem.comfortable, problem.livable)
         if k_cheapest(easier, 1):
             return "no reachable choice of cities serves every wanted cuisine."
     ways = f"from {query.org} to {query.dest} and back"
