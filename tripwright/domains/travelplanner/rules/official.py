@@ -133,17 +133,18 @@ def is_not_absent(query: Query, days: Days, lookup: Lookup) -> Result:
         return failed("Invalid Days", None, None, f"{day_count} days", f"{query.days} days")
     if wrong := wrong_city_count(query, days, lookup):
         return wrong
-    entries = 0
     for number, day in enumerate(days, start=1):
-        problem = _absent(day, number, query.days)
-        if problem:
+        if problem := _absent(day, number, query.days):
             return problem
-        entries += sum(1 for value in day.values() if filled(value))
-    if entries / (6 * query.days) < 0.5:
-        message = "The absent information is more than 50%."
-        found = f"{entries} of {6 * query.days} entries"
-        return failed(message, None, None, found, "half of the entries filled in")
-    return PASS
+    return half_filled(query, days, "The absent information is more than 50%.")
+
+
+def half_filled(query: Query, days: Days, message: str) -> Result:
+    entries, least = sum(filled(value) for day in days for value in day.values()), 3 * query.days
+    if entries >= least:
+        return PASS
+    found = f"{entries} of {2 * least} entries"
+    return failed(message, None, None, found, "half of the entries filled in")
 
 
 def _absent(day: Any, number: int, last: int) -> Result | None:
@@ -261,55 +262,51 @@ def is_valid_attractions(query: Query, days: Days, lookup: Lookup) -> Result:
 
 
 def is_valid_accommodation(query: Query, days: Days, lookup: Lookup) -> Result:
-    """Minimum nights, for names that mean exactly one row; a run is broken by any other
-    spelling."""
-    stays: list[Any] = []
-    for number, day in enumerate(days, start=1):
-        if "accommodation" not in day:
-            needed = "an entry 'accommodation'"
-            return failed("No Accommodation Info.", number, "accommodation", "", needed)
-        stays.append(day["accommodation"])
-
-    def is_stay(stay: Any) -> bool:
-        return stay not in ("-", "")
-
     def message(first: int, stay: Any) -> str:
         return f"The accommodation {stay} do not obey the minumum nights rule."
 
-    return too_few_nights(stays, lookup, is_stay, message)
+    def missing(number: int) -> str:
+        return "No Accommodation Info."
+
+    return too_few_nights(days, lookup, lambda stay: stay not in ("-", ""), message, missing)
 
 
 def too_few_nights(
-    stays: list[Any],
+    days: Days,
     lookup: Lookup,
     is_stay: Callable[[Any], bool],
     message: Callable[[int, Any], str],
+    missing: Callable[[int], str],
 ) -> Result:
-    first = 1
-    for stay, run in groupby(stays):
+    """Minimum nights, for names that mean exactly one row; a run is broken by any other
+    spelling."""
+    field, first = "accommodation", 1
+    for number, day in enumerate(days, start=1):
+        if field not in day:
+            return failed(missing(number), number, field, "", f"an entry '{field}'")
+    for stay, run in groupby(day[field] for day in days):
         nights = len(list(run))
         rows = lookup.stays(stay) if is_stay(stay) else []
         if len(rows) == 1 and nights < rows[0].minimum_nights:
             found, needed = f"{nights} in {stay}", f"at least {rows[0].minimum_nights:g} nights"
-            said = message(first, stay)
-            return failed(said, first, "accommodation", found, f"{needed} in a row")
+            return failed(message(first, stay), first, field, found, f"{needed} in a row")
         first += nights
     return PASS
 
 
 def is_valid_transportation(query: Query, days: Days, lookup: Lookup) -> Result:
+    return conflicting(days, travel_mode, "Self-driving")
+
+
+def conflicting(days: Days, mode_of: Callable[[Any], str | None], driving: str) -> Result:
     if not filled(text := days[0]["transportation"]):
         message = "The transportation in day 1 should not be empty."
         return failed(message, 1, "transportation", text, "a way to leave home")
-    modes = {
-        travel_mode(day["transportation"])
-        for day in days
-        if "transportation" in day and filled(day["transportation"])
-    }
-    if "Self-driving" in modes and modes & {"Flight", "Taxi"}:
-        found = ", ".join(sorted(mode for mode in modes if mode))
-        message, needed = "The transportation is conflicting.", ALL_OR_NOTHING
-        return failed(message, None, "transportation", found, needed)
+    said = [day["transportation"] for day in days if "transportation" in day]
+    modes = {mode for text in said if filled(text) and (mode := mode_of(text))}
+    if driving in modes and len(modes) > 1:
+        message, found = "The transportation is conflicting.", ", ".join(sorted(modes))
+        return failed(message, None, "transportation", found, ALL_OR_NOTHING)
     return PASS
 
 

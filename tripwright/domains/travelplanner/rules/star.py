@@ -33,7 +33,6 @@ from tripwright.domains.travelplanner.rules.lookup import (
     road_cost_usd,
 )
 from tripwright.domains.travelplanner.rules.official import (
-    ALL_OR_NOTHING,
     CITY,
     FIELDS,
     FLIGHT_LABEL,
@@ -49,7 +48,6 @@ from tripwright.domains.travelplanner.rules.official import (
     is_valid_attractions,
     is_valid_restaurants,
     tasted_words,
-    too_few_nights,
     travel_route,
 )
 from tripwright.verdict import Result
@@ -128,18 +126,11 @@ def is_not_absent(query: Query, days: Days, lookup: StarLookup) -> Result:
         return failed(message, None, None, found, f"{query.days} days")
     if wrong := _wrong_city_count(query, days, lookup):
         return wrong
-    entries = 0
     for number, day in enumerate(days, start=1):
-        field = _absent(day, number, query.days)
-        if field:
+        if field := _absent(day, number, query.days):
             message = f"The {field} in day {number} is absent."
             return failed(message, number, field, "", f"an entry '{field}'")
-        entries += sum(1 for value in day.values() if filled(value))
-    if entries / (6 * query.days) < 0.5:
-        found = f"{entries} of {6 * query.days} entries"
-        message = "More than half of the information is absent."
-        return failed(message, None, None, found, "half of the entries filled in")
-    return PASS
+    return official.half_filled(query, days, "More than half of the information is absent.")
 
 
 def _wrong_city_count(query: Query, days: Days, lookup: StarLookup) -> Result | None:
@@ -218,17 +209,13 @@ def _missing_transport(day: Any, lookup: StarLookup) -> str | None:
 
 
 def is_valid_accommodation(query: Query, days: Days, lookup: StarLookup) -> Result:
-    """Minimum nights, for names that mean exactly one row; a run is broken by any other
-    spelling."""
-    for number, day in enumerate(days, start=1):
-        if "accommodation" not in day:
-            missing = f"No accommodation in day {number}."
-            return failed(missing, number, "accommodation", "", "an entry 'accommodation'")
-
     def message(first: int, stay: Any) -> str:
         return f"The nights from day {first} on are too few for this accommodation."
 
-    return too_few_nights([day["accommodation"] for day in days], lookup, filled, message)
+    def missing(number: int) -> str:
+        return f"No accommodation in day {number}."
+
+    return official.too_few_nights(days, lookup, filled, message, missing)
 
 
 def is_reasonable_visiting_city(query: Query, days: Days, lookup: StarLookup) -> Result:
@@ -248,14 +235,7 @@ def is_reasonable_visiting_city(query: Query, days: Days, lookup: StarLookup) ->
 
 
 def is_valid_transportation(query: Query, days: Days, lookup: StarLookup) -> Result:
-    if not filled(text := days[0]["transportation"]):
-        message = "The transportation in day 1 should not be empty."
-        return failed(message, 1, "transportation", text, "a way to leave home")
-    modes = {mode_of(day["transportation"]) for day in days if filled(day.get("transportation"))}
-    if "self-driving" in modes and len(modes) > 1:
-        message, found = "The transportation is conflicting.", ", ".join(sorted(modes))
-        return failed(message, None, "transportation", found, ALL_OR_NOTHING)
-    return PASS
+    return official.conflicting(days, mode_of, "self-driving")
 
 
 def is_valid_information_in_current_city(query: Query, days: Days, lookup: StarLookup) -> Result:

@@ -12,7 +12,7 @@ that the request does not give. A plan never crashes the judge. A rule that an e
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any, cast
@@ -53,7 +53,7 @@ from tripwright.domains.travelplanner.rules.strict_reading import (
 )
 from tripwright.errors import RepeatedKeys, printable
 from tripwright.verdict import ALSO_PASSES, Evidence, Fact, Facts, State, Verdict
-from tripwright.world.records import Accommodation, Restaurant
+from tripwright.world.records import Restaurant
 from tripwright.world.store import World
 
 # ---- the route
@@ -317,12 +317,7 @@ CHECKS = (
 )
 
 
-def names_nothing(plan: StrictPlan, rule: str) -> bool:
-    """Whether the plan says nothing that this rule could look at: an empty plan must not collect
-    what nobody broke."""
-    return not any(_THINGS[rule](day) for day in plan.days) if rule in _THINGS else False
-
-
+# what each rule looks at: an empty plan must not collect what nobody broke
 _THINGS: dict[str, Callable[..., object]] = {
     "is_valid_restaurants": lambda day: day.meals,
     "is_valid_attractions": lambda day: day.sights,
@@ -354,13 +349,7 @@ def _served(row: Restaurant) -> list[str]:
 
 def valid_room_rule(plan: StrictPlan) -> Iterator[Evidence]:
     rule = plan.query.local_constraint.house_rule
-    if rule not in FORBIDDING_RULE:
-        yield _unknown(rule, FORBIDDING_RULE)
-        return
-    for number, row in _nights(plan):
-        if not allows_rule(plan.query, row):
-            found = f"{row.name}: {row.house_rules}"
-            yield Evidence(number, "accommodation", found, f"a place that allows {rule}")
+    return _unfit(plan, rule, FORBIDDING_RULE, "house_rules", f"a place that allows {rule}")
 
 
 def valid_transportation(plan: StrictPlan) -> Iterator[Evidence]:
@@ -375,23 +364,27 @@ def valid_transportation(plan: StrictPlan) -> Iterator[Evidence]:
 
 def valid_room_type(plan: StrictPlan) -> Iterator[Evidence]:
     wish = plan.query.local_constraint.room_type
-    if wish not in ROOMS:
-        yield _unknown(wish, ROOMS)
+    return _unfit(plan, wish, ROOMS, "room_type", str(wish))
+
+
+def _unfit(
+    plan: StrictPlan, wish: str | None, vocabulary: Collection[str], field: str, needed: str
+) -> Iterator[Evidence]:
+    """Each night in a place that does not keep the wish, by this field of its row."""
+    keeps = allows_rule if field == "house_rules" else is_right_room
+    if wish not in vocabulary:
+        yield _unknown(wish, vocabulary)
         return
-    for number, row in _nights(plan):
-        if not is_right_room(plan.query, row):
-            yield Evidence(number, "accommodation", f"{row.name}: {row.room_type}", wish)
+    for day in plan.days:
+        row = None if day.stay is None else plan.stays[day.stay.key].row
+        if row is not None and not keeps(plan.query, row):
+            found = f"{row.name}: {getattr(row, field)}"
+            yield Evidence(day.number, "accommodation", found, needed)
 
 
 def _unknown(wish: str | None, vocabulary: Iterable[str]) -> Evidence:
     found = f"a wish for '{shown(wish)}', which no rule knows"
     return Evidence(None, None, found, f"one of: {', '.join(vocabulary)}")
-
-
-def _nights(plan: StrictPlan) -> Iterator[tuple[int, Accommodation]]:
-    for day in plan.days:
-        if day.stay is not None and (row := plan.stays[day.stay.key].row) is not None:
-            yield day.number, row
 
 
 def costs_of(plan: StrictPlan) -> Iterator[Cost]:
@@ -463,7 +456,8 @@ def _commonsense(plan: StrictPlan) -> Facts:
     facts = {check.__name__: _fact(check.__name__, check(plan)) for check in CHECKS}
     if facts["is_not_absent"].state is not State.PASSED:
         for name, fact in facts.items():
-            if fact.state is State.PASSED and names_nothing(plan, name):
+            is_kept = fact.state is State.PASSED
+            if is_kept and name in _THINGS and not any(map(_THINGS[name], plan.days)):
                 facts[name] = Fact(
                     name, State.NOT_EVALUATED, "The plan says nothing that this could be asked of."
                 )
