@@ -506,8 +506,7 @@ def rooms(trip: Itinerary) -> Problems:
     size = trip.request.party_size
     for pick in trip.picks("stay"):
         if pick.card.rooms not in (needed := rooms_for(size, pick.row)):
-            counts = " or ".join(map(str, needed))
-            what = f"{size} people need {counts}, two to a room or as many as it is for"
+            what = f"{size} people need {' or '.join(map(str, needed))} of {pick.row.name}"
             yield pick.problem("wrong_rooms", "rooms", what, pick.card.rooms)
 
 
