@@ -78,7 +78,7 @@ def test_mistakes_are_one_line_and_leave_no_folder(
     out = tmp_path / "out"
     for told, requests, world, words, policy in (
         ("serves another world", made, other, [server.url], "cheapest-row"),
-        ("cannot use --server", queries, world_folder, [server.url], "expert"),
+        ("leave --server out", queries, world_folder, [server.url], "expert"),
         ("asked of a server", queries, world_folder, [server.url, "--empty-tools"], "cheapest-row"),
         ("is not a URL", queries, world_folder, ["localhost:80"], "cheapest-row"),
     ):

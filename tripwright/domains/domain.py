@@ -205,7 +205,6 @@ class Player:
 
     make: Callable[..., Policy]
     options: Mapping[str, Any] = field(default_factory=dict)
-    needs_world: bool = False  # it looks into the world at hand
     teaches: bool = False  # a cold start may imitate it, beside the expert
     # whether an episode is fit to be imitated
     keeps: Callable[[Session], bool] = lambda session: session.transcript.answer is not None

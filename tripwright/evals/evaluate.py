@@ -172,7 +172,7 @@ def evaluate(  # long: most of it is help
             raise UserError(f"'{folder}' holds a training. Give the run a folder of its own.")
         place = stack.enter_context(open_place(world, domain, folder))
         tasks = open_tasks(asked, place, spoken, judged_by, samples, path)
-        tools = served_tools(server, settings.policy, spoken, place, empty_tools)
+        tools = served_tools(server, spoken, place, empty_tools)
         player = choose_policy(policy, spoken)
         card = run_card(
             player.identity,
@@ -487,21 +487,17 @@ def open_place(where: Where, domain: Domain, out: Path | None = None) -> Iterato
 
 
 def served_tools(
-    url: str | None, policy: str, dialect: Dialect, place: Place, emptied: bool
+    url: str | None, dialect: Dialect, place: Place, emptied: bool
 ) -> RemoteToolBox | None:
     """The tools at `url`, refused where they would answer otherwise than those of the world at
     hand; None without a `url`."""
     if url is None:
         return None
-    domain, content_hash = domain_of(dialect), place.identity.get("content_hash")
+    content_hash = place.identity.get("content_hash")
     if content_hash is None:
         raise UserError(
             f"Dialect '{dialect.name}' has tools of its own: give --world or --services, and leave"
             " --server out."
-        )
-    if policy in domain.players and domain.players[policy].needs_world:
-        raise UserError(
-            f"Policy '{policy}' plans from the world at hand and cannot use --server. Leave it out."
         )
     if emptied:
         raise UserError("With --empty-tools nothing is asked of a server. Leave --server out.")

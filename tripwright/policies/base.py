@@ -77,7 +77,8 @@ def at_hand(session: Session, who: str) -> World:
         tools = tools.tools
     if not isinstance(tools, ToolBox):
         raise UserError(
-            f"{who} plans from a world at hand: it cannot play with tools that run elsewhere."
+            f"{who} plans from a world at hand: it cannot play with tools that run elsewhere, so"
+            " leave --server out."
         )
     return tools.world
 

@@ -55,7 +55,7 @@ from tripwright.world.store import World
 
 
 def _teacher(style: ExpertStyle) -> Player:
-    return Player(partial(ExpertPolicy, style), needs_world=True, teaches=True)
+    return Player(partial(ExpertPolicy, style), teaches=True)
 
 
 def _deciding(style: ExpertStyle) -> Player:
@@ -133,12 +133,12 @@ DOMAIN = Domain(
     ),
     task=TripTask,
     players={
-        "expert": Player(ExpertPolicy, needs_world=True),
+        "expert": Player(ExpertPolicy),
         "expert-spender": _teacher(SPENDER),
         "expert-comparing": _teacher(COMPARING),
         "expert-careful": _deciding(CAREFUL),
         "expert-brief": _deciding(BRIEF),
-        "greedy-search": Player(baselines.GreedySearch, {"seed": 0}, needs_world=True),
+        "greedy-search": Player(baselines.GreedySearch, {"seed": 0}),
         "first-row": Player(partial(baselines.RowsPolicy, "first"), baseline="first_row"),
         "cheapest-row": Player(partial(baselines.RowsPolicy, "cheapest"), baseline="cheapest_row"),
         "fixed-plan": Player(baselines.FIXED_PLAN, baseline="fixed_plan", is_floor=True),
