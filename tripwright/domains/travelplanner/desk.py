@@ -37,9 +37,14 @@ from tripwright.domains.travelplanner.oracle.options import (
 )
 from tripwright.domains.travelplanner.plan_view import plan_view, verdict_words
 from tripwright.domains.travelplanner.planning import replan
-from tripwright.domains.travelplanner.queries.reading import CITIES_BY_DAYS, Gazetteer, complete
+from tripwright.domains.travelplanner.queries.reading import (
+    CITIES_BY_DAYS,
+    CouldNotInfer,
+    Gazetteer,
+    complete,
+    read_phrases,
+)
 from tripwright.domains.travelplanner.queries.sample import make_queries
-from tripwright.domains.travelplanner.queries.wishes import CouldNotInfer
 from tripwright.domains.travelplanner.queries.wording import LARGEST_BUDGET_USD, word_query
 from tripwright.domains.travelplanner.query import MOST_PEOPLE, Query
 from tripwright.domains.travelplanner.rules.evaluate import judge
@@ -160,7 +165,6 @@ def _position(city: str, world: World) -> tuple[float | None, float | None]:
 
 
 LONGEST_TRIP_DAYS = max(CITIES_BY_DAYS)
-MOST_WORDS = 400  # of a text whose words are told apart; reading it once more for each takes time
 # fields of the form → of a query's record, and of its wishes
 FIELDS = {
     "origin": "org",
@@ -260,36 +264,24 @@ def _values(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read(text: str, place: Place) -> Understood:
-    """What the reader of official wordings finds. A word is marked with the first field that reads
-    otherwise without it; so a word that only repeats another stays unmarked, and nothing that was
-    used is ever called unread by mistake of a second reader."""
+    """What the reader of requests finds, and which words gave it."""
     places = Gazetteer(place.source.cities)
-    found = _form_values(text, places)
-    words = [word.span() for word in re.finditer(r"\S+", text)]
-    read_spans: list[Span] = []
-    for start, end in words if found and len(words) <= MOST_WORDS else ():
-        without = _form_values(text[:start] + text[end:], places)
-        field = next((name for name in found if without.get(name) != found[name]), None)
-        if field is None:
-            continue
-        last = read_spans[-1] if read_spans else None
-        if last and last.field == field and not text[last.end : start].strip():
-            read_spans[-1] = Span(last.start, end, field)
-        else:
-            read_spans.append(Span(start, end, field))
-    missing = {name: question for name, question in ASKED.items() if found.get(name) is None}
-    return Understood(found, tuple(whole(read_spans, len(text))), missing)
-
-
-def _form_values(text: str, places: Gazetteer) -> dict[str, Any]:
-    """Fields of the form that the text gives."""
     try:
         record: Mapping[str, Any] = complete({"query": text}, places).record
     except CouldNotInfer as problem:
         record = problem.fields
     said = {name: value for name, value in _values(record).items() if value not in (None, "", [])}
     # who mentions no company travels alone for the reader; here the form's own default says so
-    return {name: value for name, value in said.items() if (name, value) != ("party_size", 1)}
+    found = {name: value for name, value in said.items() if (name, value) != ("party_size", 1)}
+    names = {key: name for name, key in (*FIELDS.items(), *WISHES.items())}
+    names |= {"date": "depart_date", "days": "return_date"}
+    read_spans = [
+        Span(each.words[0].start, each.words[-1].end, names[each.field])
+        for each in read_phrases(text, places)
+        if names.get(each.field) in found
+    ]
+    missing = {name: question for name, question in ASKED.items() if found.get(name) is None}
+    return Understood(found, tuple(whole(read_spans, len(text))), missing)
 
 
 # ---- why there is no plan

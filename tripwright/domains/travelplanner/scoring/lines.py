@@ -25,8 +25,13 @@ from pydantic import ValidationError
 
 from tripwright.domains.travelplanner.plan.parse import parse_days
 from tripwright.domains.travelplanner.plan.plan import CityOf, to_official
-from tripwright.domains.travelplanner.queries.reading import Gazetteer, complete, mismatches
-from tripwright.domains.travelplanner.queries.wishes import CouldNotInfer
+from tripwright.domains.travelplanner.queries.reading import (
+    WISHES,
+    CouldNotInfer,
+    Gazetteer,
+    complete,
+    mismatches,
+)
 from tripwright.domains.travelplanner.query import (
     Query,
     query_records,
@@ -221,10 +226,14 @@ def _completed(record: Any, places: Gazetteer) -> tuple[Query, tuple[str, ...]]:
 def contradiction(query: Query, places: Gazetteer) -> str | None:
     """Where a request's fields are not what its own text says, in a sentence; None where they are,
     and where the text does not decide. A wish that the text lacks is believed: it only asks more.
-    So is a party where the text tells of none, which reads as one person."""
-    for each in mismatches(query, query.query or "", places):
+    So is any wish beside words that nobody understands, and a party where the text tells of none,
+    which reads as one person."""
+    differing = mismatches(query, query.query or "", places)
+    is_whole = all(each.field != "text" for each in differing)
+    for each in differing:
         is_alone = each.field == "people_number" and each.reading == 1
-        if each.problem is None and each.reading is not None and not is_alone:
+        is_clear = each.problem is None and (is_whole or each.field not in WISHES)
+        if is_clear and each.reading is not None and not is_alone:
             return f"the request has {each.field} {each.value}, where its text says {each.reading}"
     return None
 
