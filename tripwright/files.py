@@ -1,6 +1,8 @@
 """Reading and writing files so that a killed process leaves them whole: written beside their place
 and moved into it, or appended to line by line (`Journal`) and taken up again."""
 
+from __future__ import annotations
+
 import csv
 import fcntl
 import io

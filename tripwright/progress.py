@@ -1,5 +1,7 @@
 """Where long work stands, as one line on stderr. Every room may import this."""
 
+from __future__ import annotations
+
 import shutil
 import sys
 import time

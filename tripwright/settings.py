@@ -3,6 +3,8 @@ it. Unknown keys and wrong types are refused. TOML has no null: where a setting 
 written "none".
 """
 
+from __future__ import annotations
+
 import inspect
 import json
 import types

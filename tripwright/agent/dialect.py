@@ -2,6 +2,8 @@
 is not the request (rows P2, P3, P7, S1, S6, S10, D6, D7). The dialects themselves stand in the
 domains."""
 
+from __future__ import annotations
+
 import json
 from dataclasses import dataclass
 from typing import Any, Literal

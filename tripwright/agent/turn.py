@@ -7,6 +7,8 @@ the one place that says whether a turn is in its dialect's format: what is not i
 so has no answer that reward, evaluation or the choice of training data could count.
 """
 
+from __future__ import annotations
+
 import ast
 import json
 import re

@@ -6,6 +6,8 @@ The same `[sft]` table, the same files and the same tokens as `sft`, given to TR
 a test compares them. Measured with TRL 1.16.)
 """
 
+from __future__ import annotations
+
 import math
 import os
 import shutil

@@ -1,5 +1,7 @@
 """`tripwright compare`: runs against each other on the queries that all of them played."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from pathlib import Path
 from textwrap import shorten

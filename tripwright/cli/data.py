@@ -1,6 +1,8 @@
 """`tripwright data`: training data collected from runs, described, exported; queries divided;
 synthetic ones compared with given."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 import typer

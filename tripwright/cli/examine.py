@@ -1,6 +1,8 @@
 """`tripwright examine`: what a trained run passes in worlds that it has never seen, with intervals
 and controls."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any

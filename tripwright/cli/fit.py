@@ -1,5 +1,7 @@
 """`tripwright fit`: what a recipe will take, before it starts."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from typing import Any, Literal
 

@@ -9,6 +9,8 @@ Exit codes: 0 ok, 1 a check asked for failed (the verb raises typer.Exit(1)), 2 
 stopped by the user, 141 the reader of our output went away. A bug of ours keeps its traceback.
 """
 
+from __future__ import annotations
+
 import errno
 import importlib
 import importlib.metadata

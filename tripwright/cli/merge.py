@@ -1,5 +1,7 @@
 """`tripwright merge`: a LoRA adapter into its base."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 from tripwright.cli.options import Json, argument, option

@@ -6,6 +6,8 @@ made by `option` or `argument` (or by `policies.settings.setting`), or where its
 of Typer's; any other keeps its default. A parameter of the verb itself may be made so too.
 """
 
+from __future__ import annotations
+
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import MISSING, Field, field, fields, is_dataclass

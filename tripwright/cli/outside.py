@@ -1,5 +1,7 @@
 """`tripwright outside import`: what another harness measured, as a run folder."""
 
+from __future__ import annotations
+
 import sys
 from pathlib import Path
 from typing import Literal

@@ -1,5 +1,7 @@
 """`tripwright power`: how many queries it takes to see a difference."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 from tripwright.cli.options import Json, argument, check_folders, option

@@ -1,5 +1,7 @@
 """`tripwright quickstart`: the whole loop on a laptop CPU."""
 
+from __future__ import annotations
+
 import time
 from pathlib import Path
 

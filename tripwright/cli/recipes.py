@@ -1,6 +1,8 @@
 """`tripwright recipes`: the recipes that come with the package. What is said of each stands in the
 comments at its head."""
 
+from __future__ import annotations
+
 import json
 from dataclasses import asdict
 from pathlib import Path

@@ -1,5 +1,7 @@
 """`tripwright report`: the page about a run."""
 
+from __future__ import annotations
+
 import json
 import sys
 from pathlib import Path

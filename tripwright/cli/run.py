@@ -1,5 +1,7 @@
 """`tripwright run`: episodes of a policy, kept as transcripts and scored."""
 
+from __future__ import annotations
+
 import sys
 from dataclasses import replace
 from pathlib import Path

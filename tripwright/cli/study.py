@@ -1,5 +1,7 @@
 """`tripwright study`: people label transcripts, blind, on the dimensions of DeepTravel's study."""
 
+from __future__ import annotations
+
 import sys
 from pathlib import Path
 from typing import Annotated

@@ -1,6 +1,8 @@
 """Figures for people: cells of text in aligned columns. Every table that a verb prints comes from
 here."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import zip_longest

@@ -1,6 +1,8 @@
 """`tripwright tool`: one tool call by hand, answered exactly as an agent would see it. A refused
 call is bad input: one line, exit 2."""
 
+from __future__ import annotations
+
 import json
 
 import typer

@@ -3,6 +3,8 @@
 What trains is imported when the recipe is there: torch takes seconds to load.
 """
 
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Literal
 

@@ -4,6 +4,8 @@ domain's folder).
 Only names of modules stand here, so that listing all verbs loads none of them.
 """
 
+from __future__ import annotations
+
 from functools import cache
 from keyword import iskeyword
 from typing import Literal, NamedTuple, get_args

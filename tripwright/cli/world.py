@@ -1,5 +1,7 @@
 """`tripwright world`: build, import, describe and list the closed worlds that agents travel in."""
 
+from __future__ import annotations
+
 import itertools
 import json
 from collections.abc import Callable, Iterator

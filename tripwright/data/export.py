@@ -6,6 +6,8 @@ would be written anew by the reader's chat template, in its own spacing. `tools`
 because Arrow fills the missing keys of nested objects with nulls. The columns' types are fixed
 here, so that a file without any level or token id has them too."""
 
+from __future__ import annotations
+
 import itertools
 import json
 from collections.abc import Iterable, Iterator

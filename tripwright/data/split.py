@@ -6,6 +6,8 @@ a group more or fewer than its exact share. Which request goes where depends on 
 requests alone, not on the order of the files or of their lines.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 import re

@@ -13,6 +13,8 @@ two rates' own intervals (Wilson's, or whole requests resampled where a run has 
 each). Sets with another mix of levels differ for that reason alone, so each level is compared too.
 """
 
+from __future__ import annotations
+
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable

@@ -27,6 +27,8 @@ that allow words outside the tags |
 | the answer in a Markdown fence | dialects whose answers are not in free words |
 | half of a surrogate pair, which no tokenizer can encode | any message |"""
 
+from __future__ import annotations
+
 import json
 import os
 import re

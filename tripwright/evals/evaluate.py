@@ -7,6 +7,8 @@ those of every domain (endpoint, local, person) and a domain's own. Only "local"
 only then is it imported.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager

@@ -15,6 +15,8 @@ answers, in which a share of several checks counts as often as it has checks. Wh
 parts (subsets, levels of difficulty), `mean_over_parts` gives each the same weight.
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 import math

@@ -13,6 +13,8 @@ theirs and not the agents'. Where a card does not say something, that is told: n
 alike on no evidence.
 """
 
+from __future__ import annotations
+
 import ast
 import datetime
 import hashlib

@@ -16,6 +16,8 @@ more than half of its raters say; a tie is counted as not TRUE and said beside i
 is then over items: labels of one item stand and fall together and are not independent.
 """
 
+from __future__ import annotations
+
 import json
 import tomllib
 from collections import Counter

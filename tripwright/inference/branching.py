@@ -12,6 +12,8 @@ the rest while there are some, and what is left when all of the group have ended
 as well.
 """
 
+from __future__ import annotations
+
 import math
 from collections import deque
 from collections.abc import Iterable, Sequence

@@ -5,6 +5,8 @@ costs its own tokens only.
 Log-probabilities are those of the whole distribution at the given temperature.
 """
 
+from __future__ import annotations
+
 import copy
 import itertools
 from collections import Counter

@@ -17,6 +17,8 @@ A folder with an adapter holds `adapter_model.safetensors`, `adapter_config.json
 Its config names the base: a folder (relative to the adapter's own, or not) or a name on the hub.
 """
 
+from __future__ import annotations
+
 import copy
 import functools
 import os

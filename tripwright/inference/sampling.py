@@ -6,6 +6,8 @@ not depend on who else is in the batch, when it entered, or on what was played b
 rounding: in another batch shape the last bits of a probability may differ).
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from typing import NamedTuple
 

@@ -6,6 +6,8 @@ that a missing field would surface much later, and takes longer for each request
 else here together.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,6 +1,8 @@
 """Policies that are programs, and what programs and people need to play: how they ask and say, and
 the journal that keeps turns which were paid for."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable

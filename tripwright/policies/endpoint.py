@@ -11,6 +11,8 @@ A model without the tools at hand natively is told of them in the notation of He
 dialect that shows no schemas (its models learned the tools) is sent as it is.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterable, Iterator
 from functools import partial

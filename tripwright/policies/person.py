@@ -6,6 +6,8 @@ for everybody. Two things are easier: a line that is no command is not a turn, a
 shown as a table. Turns are kept as paid calls are (`llm/paid_calls.py`): who leaves in
 the middle of a trip finds it there the next time."""
 
+from __future__ import annotations
+
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -8,6 +8,8 @@ out of domain stand in the commands of docs/out-of-domain.md. Thinking is switch
 words that each kind of server knows: there is no common one (row P7: Planner-R1 trains and tests
 without)."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

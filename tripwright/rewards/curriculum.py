@@ -11,6 +11,8 @@ leaves open when to leave a stage; ours does
   stage 3 alone collapsed).
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -6,6 +6,8 @@ A recipe names rewards by a name that its domain registers, or as "module:functi
 own.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 

@@ -18,6 +18,8 @@ An answer that cannot be read, or none, is worth 0 whatever the weights, and so 
 the rules crash. Facts behind a gate that was shut count as failed; facts that nobody asked for
 count not at all."""
 
+from __future__ import annotations
+
 import math
 import os
 import pkgutil

@@ -1,6 +1,8 @@
 """The agent as a service. Here stands what `tripwright serve` is told, which needs none of the
 libraries that the server does."""
 
+from __future__ import annotations
+
 import os
 from dataclasses import dataclass
 from pathlib import Path

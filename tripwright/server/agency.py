@@ -12,6 +12,8 @@ checked: a value must be one that the field takes, and its words must stand in t
 else stays unread, and is marked as such. Where the endpoint does not answer, the domain's own
 reader does."""
 
+from __future__ import annotations
+
 import threading
 import time
 from collections.abc import Callable, Iterator

@@ -1,6 +1,8 @@
 """What stands before every route of the trip server: who may ask, how much, and what browsers are
 told. One shape of error: {"error": {"code", "message", "problems"}}."""
 
+from __future__ import annotations
+
 import json
 import time
 from collections import OrderedDict

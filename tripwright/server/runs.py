@@ -4,6 +4,8 @@ each run's report with its transcripts, several runs on one page, and curves whi
 Reports are those of `tripwright report`; here they are drawn anew when a run's files have changed.
 """
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress

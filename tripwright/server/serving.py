@@ -2,6 +2,8 @@
 say on stderr, bodies of bounded size, and a documentation page with scripts from this server alone.
 """
 
+from __future__ import annotations
+
 import errno
 import gc
 import os

@@ -5,6 +5,8 @@ start or after an event it has seen. What a server that was killed had under way
 the next one, and played from the start.
 """
 
+from __future__ import annotations
+
 import json
 import secrets
 import sqlite3

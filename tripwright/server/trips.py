@@ -1,5 +1,7 @@
 """The trip server: a domain's desk as a page and an API (docs/serving.md)."""
 
+from __future__ import annotations
+
 import asyncio
 import hashlib
 import hmac

@@ -7,6 +7,8 @@ an item and is corrected for small samples: 1 − D_o / D_e. A figure is None wh
 to compare, or where nobody ever chose a second label: then chance explains everything.
 """
 
+from __future__ import annotations
+
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TypedDict

@@ -7,6 +7,8 @@ queries are compared pair by pair (the `mean` of differences, `mcnemar_exact`); 
 intervals may overlap although the difference is certain.
 """
 
+from __future__ import annotations
+
 import math
 from collections import Counter
 from collections.abc import Sequence

@@ -7,6 +7,8 @@ episode's faults depend on the seed, the episode's key and the number of the cal
 not on other episodes, threads or the order in which they run.
 """
 
+from __future__ import annotations
+
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

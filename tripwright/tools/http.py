@@ -2,6 +2,8 @@
 stored, shown and logged of it, whatever a vendor repeats: the values of variables that are named
 like keys, and of all that a services file says a key is in."""
 
+from __future__ import annotations
+
 import json
 import os
 import re

@@ -8,6 +8,8 @@ change nothing on the server, so asking twice is safe. Threads may share one Rem
 it its connections.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Callable, Mapping
 from copy import deepcopy

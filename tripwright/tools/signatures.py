@@ -6,6 +6,8 @@ with a default is an optional argument.
 here, where answers are given in pages.
 """
 
+from __future__ import annotations
+
 import inspect
 import re
 from collections.abc import Callable, Mapping

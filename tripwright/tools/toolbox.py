@@ -5,6 +5,8 @@ With `emptied`, every answer, errors included, becomes the face's empty one: a p
 plans well has memorised the world.
 """
 
+from __future__ import annotations
+
 import json
 import time
 import traceback

@@ -1,6 +1,8 @@
 """Lists what is in a world, for people: cities, routes, flights and the tables of a city, with
 filters. Not for agents: they have tools."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any

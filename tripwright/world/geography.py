@@ -10,6 +10,8 @@ can hardly exceed the road, nor be a fraction of it, and flights fly great circl
 sights fail this, and one without any, is put where its roads or flights to the other cities meet;
 where these do not meet in one place, its position stays unknown."""
 
+from __future__ import annotations
+
 import datetime
 import math
 from collections import Counter, defaultdict

@@ -8,6 +8,8 @@ all there are. Rows are streamed: the full flights table has 3.8 million. Only f
 known flights, from which it learns.
 """
 
+from __future__ import annotations
+
 import csv
 import json
 from collections import defaultdict

@@ -2,6 +2,8 @@
 came with. Also what such texts say: lengths and durations of roads, minutes of flights, and which
 place a misspelt name means."""
 
+from __future__ import annotations
+
 import difflib
 import re
 from collections.abc import Iterable, Sequence

@@ -4,6 +4,8 @@
 `nano` is made for tiny models: short tables, few dates, and more traps than the real tables have
 (low prices that hide long minimum stays, days without flights)."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 

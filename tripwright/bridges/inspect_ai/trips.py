@@ -17,6 +17,8 @@ difference: a dialect whose prompt lists the tools itself makes no native calls,
 go as the user's words, between `<tool_response>` tags, because most providers refuse a tool's
 answer to no call."""
 
+from __future__ import annotations
+
 import atexit
 import json
 from collections.abc import Callable, Mapping, Sequence

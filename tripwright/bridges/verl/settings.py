@@ -1,6 +1,8 @@
 """A recipe as verl's configuration: dotted keys and their values. What a recipe asks for and verl
 cannot be told is refused by name, before anything is started."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any

@@ -10,6 +10,8 @@ rollouts that left it. So a token's weight (`training/losses.py`) is sent along 
 column that is for importance weights, and the loss (`inside/trainer.py`) adds up what it weighs. A
 rollout without a gradient is not sent at all: it counts in the weights of the others."""
 
+from __future__ import annotations
+
 import atexit
 import os
 import socket

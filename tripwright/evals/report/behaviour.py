@@ -3,6 +3,8 @@ which, failures, names without ground (row P14). What one line cannot say is lef
 only, so that episodes of any kind of request can be looked at.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial

@@ -7,6 +7,8 @@ Long runs are thinned to a few hundred points by averaging neighbours, never by 
 collapse of ten steps stays visible.
 """
 
+from __future__ import annotations
+
 import re
 import tomllib
 from collections import Counter

@@ -7,6 +7,8 @@ A change between two evaluations is only called a change by a test on the same q
 is told so.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path

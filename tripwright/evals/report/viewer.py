@@ -11,6 +11,8 @@ episodes of all evaluations, so that those stay comparable. Each transcripts fil
 memory: an episode says where its line is.
 """
 
+from __future__ import annotations
+
 import base64
 import gzip
 import json
