@@ -143,7 +143,7 @@ class Pick(NamedTuple):
 
     @property
     def part(self) -> PartName:
-        return cast(PartName, getattr(self.card, "part", self.path.partition(".")[0]))
+        return cast(PartName, self.card.part if self.is_spare else self.path.partition(".")[0])
 
     @property
     def is_spare(self) -> bool:
