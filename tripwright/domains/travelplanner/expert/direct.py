@@ -64,7 +64,6 @@ from tripwright.domains.travelplanner.oracle.options import (
 from tripwright.domains.travelplanner.oracle.planner import (
     CityChoice,
     Solution,
-    SolveStatus,
     plan_days,
     solve,
 )
@@ -536,7 +535,7 @@ class _Search:
         if left_usd < 0:
             return None
         self._choose(work.PLAN, work.plan_words(stops, self.notes.full_days(cities), back))
-        return Solution(SolveStatus.FEASIBLE, None, tuple(cities), tuple(legs))
+        return Solution(None, tuple(cities), tuple(legs))
 
     def _trip_stop(self, leg: Leg, city: str, nights: int) -> work.TripStop:
         stay, way = self._stay(city, nights), self._taken(leg, leg.origin, city)

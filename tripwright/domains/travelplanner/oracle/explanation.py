@@ -29,7 +29,7 @@ from tripwright.domains.travelplanner.oracle.options import (
     Problem,
     Unplannable,
     city_pool,
-    flight_leg,
+    flight_legs,
     restaurants,
     road_legs,
     unplannable,
@@ -357,7 +357,7 @@ def _no_way(
     trip; or ""."""
     others = [] if is_dated else [dates for _, dates in other_dates(query, world)]
     days = [dates[at] for dates in (query.date, *others)]
-    is_flown = any(flight_leg(query, world, origin, destination, day) for day in days)
+    is_flown = any(any(flight_legs(query, world, origin, destination, day)) for day in days)
     if is_flown or road_legs(query, world, origin, destination):
         return ""
     ground = world.ground(origin, destination)

@@ -175,11 +175,6 @@ def road_legs(query: Query, world: World, origin: str, destination: str) -> list
     return legs
 
 
-def flight_leg(query: Query, world: World, origin: str, destination: str, date: str) -> Leg | None:
-    """The cheapest known flight of that day, if the query allows flying."""
-    return next(flight_legs(query, world, origin, destination, date), None)
-
-
 def flight_legs(
     query: Query, world: World, origin: str, destination: str, date: str
 ) -> Iterator[Leg]:

@@ -34,8 +34,7 @@ import heapq
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from operator import le
 from typing import Any, NamedTuple
@@ -182,17 +181,16 @@ class Bounds:
         self.last = [
             self._leg_cents(city, problem.query.org, problem.nights) for city in problem.cities
         ]
-        self.leg_cents = cache(self._inner_leg_cents)
-        self._days = self._reachable_days()
+        self.leg_cents = cache(
+            lambda here, there, day: self._leg_cents(
+                problem.cities[here], problem.cities[there], day
+            )
+        )
         self._before = self._cheapest_before()
         # by cities done: (city, day) → row
         self.to_leave: list[dict[tuple[int, int], Row]] = [{} for _ in range(problem.visits + 1)]
         self.to_arrive: list[dict[tuple[int, int], Row]] = [{} for _ in range(problem.visits)]
         self._work_backwards()
-
-    def _inner_leg_cents(self, origin: int, destination: int, day: int) -> int:
-        cities = self.problem.cities
-        return self._leg_cents(cities[origin], cities[destination], day)
 
     def _leg_cents(self, origin: str, destination: str, day: int) -> int:
         if self.problem.livable:
@@ -205,23 +203,10 @@ class Bounds:
         """How many nights the next city may have, so that the cities after it can use up the
         rest."""
         check_time()
+        ahead, left = self.problem.visits - visited - 1, self.problem.nights - day
         for nights in self.problem.lengths:
-            if day + nights in self._days[visited + 1]:
+            if ahead <= left - nights <= ahead * self.problem.lengths[-1]:
                 yield nights
-
-    def _reachable_days(self) -> list[set[int]]:
-        """By cities done: the days on which a trip may leave the last of them and still end in
-        time."""
-        problem = self.problem
-        shortest, longest = problem.lengths[0], problem.lengths[-1]
-        days = []
-        for visited in range(problem.visits + 1):
-            ahead = problem.visits - visited
-            least = max(visited * shortest, problem.nights - ahead * longest)
-            days.append(
-                set(range(least, min(visited * longest, problem.nights - ahead * shortest) + 1))
-            )
-        return days
 
     def _cheapest_before(self) -> list[dict[tuple[int, int], int]]:
         """By cities done: (city, day) → the least a trip can have cost on leaving that city, legs
@@ -256,8 +241,9 @@ class Bounds:
                     NEVER
                 ] * self.all_cuisines
         for visited in range(visits - 1, -1, -1):
+            days = {day for _, day in self._before[visited]} if visited else {0}
             for city in range(self.count):
-                for day in self._days[visited]:
+                for day in days:
                     row = self._stay_row(visited, city, day)
                     if row[0] < NEVER:
                         self.to_arrive[visited][city, day] = row
@@ -311,15 +297,11 @@ Costs = tuple[tuple[int, int], ...]  # (cuisines still to be eaten, the least ce
 Node = tuple[int, int, tuple[Visit, ...], int, Costs]  # bound, −cities done, visits, day, costs
 
 
-class PricedTrip(NamedTuple):
-    cost_cents: int
-    driving: bool
-    visits: tuple[Visit, ...]
-
-
-def cheapest_trips(bounds: Bounds, other_stays: bool = False) -> Iterator[PricedTrip]:
-    """Every trip within the bounds' limit, cheapest first; without `other_stays` only those in the
-    cheapest fitting stays."""
+def cheapest_trips(
+    bounds: Bounds, other_stays: bool = False
+) -> Iterator[tuple[int, tuple[Visit, ...]]]:
+    """(cents, visits) of every trip within the bounds' limit, cheapest first; without `other_stays`
+    only those in the cheapest fitting stays."""
     problem = bounds.problem
     heap = list(_extensions(bounds, (0, 0, (), 0, ((bounds.all_cuisines, 0),))))
     heapq.heapify(heap)
@@ -330,7 +312,7 @@ def cheapest_trips(bounds: Bounds, other_stays: bool = False) -> Iterator[Priced
         if other_stays and (sibling := _next_stay(problem, node)) is not None:
             heapq.heappush(heap, sibling)
         if len(visits) == problem.visits:
-            yield PricedTrip(bound, bounds.driving, visits)
+            yield bound, visits
             continue
         for extended in _extensions(bounds, node):
             heapq.heappush(heap, extended)
@@ -465,12 +447,6 @@ def timed_trip(problem: Problem, driving: bool, stops: Sequence[Stop]) -> Trip |
 # ---- the answer, and as a plan in Planner-R1's schema
 
 
-class SolveStatus(StrEnum):
-    OPTIMAL = "optimal"  # proved the cheapest
-    FEASIBLE = "feasible"  # a plan, without that proof
-    INFEASIBLE = "infeasible"  # proved that there is none
-
-
 @dataclass(frozen=True)
 class CityChoice:
     city: str
@@ -486,7 +462,6 @@ class CityChoice:
 class Solution:
     """`cost_usd` is for the whole party; None with `why` where there is no plan."""
 
-    status: SolveStatus
     cost_usd: float | None = None
     cities: tuple[CityChoice, ...] = ()
     legs: tuple[Leg, ...] = ()
@@ -549,19 +524,19 @@ def leg_record(leg: Leg) -> dict[str, Any]:
 
 def solve(query: Query, world: World, comfortable: bool = False, livable: bool = False) -> Solution:
     """The cheapest plan within the rules, whatever the budget (compare `cost_usd` with it), or
-    INFEASIBLE with the first reason found.
+    the first reason found why there is none.
 
     `comfortable`: the cheapest among the plans a traveller would call normal: one room holds the
     whole party, and no taxi from city to city where one can fly. It may cost more, or not exist.
     `livable`: the cheapest that the livable rules accept.
     """
     if why := why_unplannable(query, world):
-        return Solution(SolveStatus.INFEASIBLE, why=why, comfortable=comfortable)
+        return Solution(why=why, comfortable=comfortable)
     problem = Problem(query, world, comfortable, livable)
     if not (best := k_cheapest(problem, 1)):
         why = _why_infeasible(problem)
-        return Solution(SolveStatus.INFEASIBLE, why=why, comfortable=comfortable)
-    return replace(best[0], status=SolveStatus.OPTIMAL)
+        return Solution(why=why, comfortable=comfortable)
+    return best[0]
 
 
 def within_budget(query: Query, world: World, driving: bool) -> Iterator[Solution]:
@@ -589,8 +564,7 @@ def k_best(query: Query, world: World, k: int, livable: bool = False) -> list[So
     """
     if k < 1 or why_unplannable(query, world):
         return []
-    solutions = k_cheapest(Problem(query, world, livable=livable), k)
-    return [replace(solutions[0], status=SolveStatus.OPTIMAL), *solutions[1:]] if solutions else []
+    return k_cheapest(Problem(query, world, livable=livable), k)
 
 
 def k_cheapest(problem: Problem, k: int) -> list[Solution]:
@@ -616,15 +590,15 @@ def _solutions(
     always what it costs; one that costs more waits until no bound is below that."""
     waiting: list[tuple[int, int, Solution]] = []
     trips = cheapest_trips(Bounds(problem, driving, limit_cents), other_stays)
-    for number, trip in enumerate(trips):
-        if trip.cost_cents > limit_cents:
+    for number, (bound_cents, visits) in enumerate(trips):
+        if bound_cents > limit_cents:
             break
-        while waiting and waiting[0][0] < trip.cost_cents:
+        while waiting and waiting[0][0] < bound_cents:
             yield heapq.heappop(waiting)[-1]
-        solution = _solution(problem, trip)
+        solution = _solution(problem, driving, bound_cents, visits)
         if solution is not None and (cost := cents(solution.cost_usd or 0)) <= limit_cents:
             heapq.heappush(waiting, (cost, number, solution))
-        while waiting and waiting[0][0] <= trip.cost_cents:
+        while waiting and waiting[0][0] <= bound_cents:
             yield heapq.heappop(waiting)[-1]
     while waiting:
         yield heapq.heappop(waiting)[-1]
@@ -641,12 +615,14 @@ def _may(problem: Problem, driving: bool) -> bool:
     )
 
 
-def _solution(problem: Problem, trip: PricedTrip) -> Solution | None:
+def _solution(
+    problem: Problem, driving: bool, bound_cents: int, visits: tuple[Visit, ...]
+) -> Solution | None:
     """The trip at what it truly costs; None where there is no time for it. Under the strict rules
     there nearly always is at its bound, so the meals that may make the bound are tried first."""
     home, party = Stop(problem.query.org, 0, 0, {0: {0: (0, ())}}), problem.query.party_size
     stays, stops = list[Stay](), list[Stop]()
-    for visit in trip.visits:
+    for visit in visits:
         city = problem.cities[visit.city]
         offer = problem.offer(city, visit.nights)
         assert offer is not None
@@ -655,12 +631,12 @@ def _solution(problem: Problem, trip: PricedTrip) -> Solution | None:
         for mask, price, menu in offer.meals:
             menus.setdefault(len(menu), {})[mask] = price // party, menu
         stops.append(Stop(city, visit.nights, offer.stay_cents[visit.stay], menus))
-    found = None if problem.livable else timed_trip(problem, trip.driving, [home, *stops, home])
-    if found is None or found[0] > trip.cost_cents:
+    found = None if problem.livable else timed_trip(problem, driving, [home, *stops, home])
+    if found is None or found[0] > bound_cents:
         stops = [
             stop._replace(meals=dict(enumerate(problem.meals(stop.city)[1]))) for stop in stops
         ]
-        found = timed_trip(problem, trip.driving, [home, *stops, home])
+        found = timed_trip(problem, driving, [home, *stops, home])
     if found is None:
         return None
     cost_cents, steps = found
@@ -682,7 +658,6 @@ def _solution(problem: Problem, trip: PricedTrip) -> Solution | None:
             seen[city] += 1
         travel.append((*sides, sight))
     return Solution(
-        SolveStatus.FEASIBLE,
         cost_cents / 100,
         tuple(choices),
         tuple(step.leg for step in steps),
