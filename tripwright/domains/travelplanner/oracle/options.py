@@ -14,7 +14,6 @@ asks for strangers sets an end (`at_most`); the long loops look at it.
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
 import time
@@ -507,7 +506,7 @@ class Problem:
         # by the strict rules the first is nearly always enough
         elif first := self.leg(origin, destination, day, driving):
             yield first
-            yield from itertools.islice(self._legs(origin, destination, day, driving), 1, None)
+            yield from islice(self._legs(origin, destination, day, driving), 1, None)
 
     def _cheapest(self, origin: str, destination: str, day: int, driving: bool) -> Leg | None:
         return next(self._legs(origin, destination, day, driving), None)
