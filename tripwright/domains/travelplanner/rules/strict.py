@@ -219,13 +219,15 @@ def is_valid_attractions(plan: StrictPlan) -> Iterator[Evidence]:
 def _repeated(places: Iterable[tuple[PlannedDay, PlaceMention]]) -> Iterator[Evidence]:
     first: dict[Any, tuple[int, PlaceMention]] = {}
     for day, place in places:
-        signs = (place.key, *place.shared)
-        if known := next(filter(None, map(first.get, signs)), None):
+        known = first.get(place.key)
+        for row in place.shared:
+            known = known or first.get(row)
+            first.setdefault(row, (day.number, place))
+        first.setdefault(place.key, (day.number, place))
+        if known is not None:
             number, before = known
             name = "this one" if before.rows == place.rows else shown(before.text)
             yield day.misplaced(place, f"a place not yet visited (day {number} has {name})")
-        for sign in signs:
-            first.setdefault(sign, (day.number, place))
 
 
 def is_valid_accommodation(plan: StrictPlan) -> Iterator[Evidence]:

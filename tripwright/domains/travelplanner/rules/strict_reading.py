@@ -244,7 +244,7 @@ class PlaceLookup:
         if not comma:
             return PlaceMention(field, text, None, [], (_folded(text), None))
         name, place = name.strip(), place.strip()
-        city = city_named(place, self._world)
+        city = place if place in self._world.cities else city_named(place, self._world)
         rows_of_name = self._of_city(kind, city).get(name) if city is not None else None
         alike: list[str] = []
         if rows_of_name is None and city is not None:
@@ -252,8 +252,8 @@ class PlaceLookup:
             rows_of_name = self._of_city(kind, city)[alike[0]] if len(alike) == 1 else None
         if rows_of_name is None:
             return PlaceMention(field, text, city, [], (_folded(name), city), (), tuple(alike))
-        folded, rows, shared = rows_of_name
-        return PlaceMention(field, text, city, rows, (folded, city), shared)
+        key = rows_of_name.folded, city
+        return PlaceMention(field, text, city, rows_of_name.rows, key, rows_of_name.shared)
 
     def _typed_alike(self, kind: PlaceKind, city: str, name: str) -> list[str]:
         """Names that are this one but for the signs that keyboards lack."""
