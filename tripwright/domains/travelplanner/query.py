@@ -14,6 +14,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from tripwright.domains.travelplanner.queries.reading import Gazetteer, complete
 from tripwright.errors import UserError, counted, described, first_problem, printable
 from tripwright.files import csv_rows, json_lines
 from tripwright.world.store import World
@@ -105,13 +106,21 @@ def read_queries(path: str | Path) -> list[Query]:
 
 
 def iter_queries(path: str | Path) -> Iterator[tuple[int, Query]]:
-    """(line number, query) of every record of a file."""
+    """(line number, query) of every record of a file. What a record lacks beside where it starts
+    and goes (as the test split does) is read from its text."""
     path = Path(path)
     for number, record in query_records(path):
         try:
-            yield number, query_to_plan(record)
+            yield number, query_to_plan(_completed(record))
         except (ValueError, RecursionError) as error:
             raise UserError(f"{path}:{number}: {error}.") from None
+
+
+def _completed(record: Any) -> Any:
+    ends = [record.get(end) for end in ("org", "dest")] if isinstance(record, dict) else []
+    if len(ends) < 2 or not all(isinstance(end, str) for end in ends):
+        return record
+    return complete(record, Gazetteer(dict.fromkeys(ends, ends[1]))).record
 
 
 def query_records(path: Path) -> Iterator[tuple[int, Any]]:

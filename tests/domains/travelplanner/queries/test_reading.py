@@ -1,5 +1,6 @@
 """Fields from a request's text: exact where the text says them, refused where it does not."""
 
+import json
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ from tripwright.domains.travelplanner.queries.reading import (
     complete,
     grammar,
 )
+from tripwright.domains.travelplanner.query import read_queries
+from tripwright.errors import UserError
 from tripwright.world.scales import CUISINES
 
 FIELDS = (
@@ -429,3 +432,19 @@ def test_no_word_that_could_turn_a_wish_means_nothing():
 def test_the_phrase_that_holds_more_words_is_read():
     assert wishes("We would like entire rooms.") == {"room type": "entire room"}
     assert read("Starting in Homer, 3 days in Aston from 2022-03-03, $900.")["org"] == "Homer"
+
+
+def test_a_record_of_the_test_split_is_read_from_its_text(tmp_path):
+    """As published: where it starts and goes, its days and its text."""
+    record = {"org": "Homer", "dest": "Aston", "days": 3, "level": "easy"}
+    record["date"] = ["2022-03-03", "2022-03-04", "2022-03-05"]
+    text = f"Plan {TRIP} for 2 people with a budget of $900. No flights, please."
+    file = tmp_path / "test.jsonl"
+    file.write_text(json.dumps(record | {"query": text}) + "\n")
+    (query,) = read_queries(file)
+    assert (query.people_number, query.budget, query.visiting_city_number) == (2, 900, 1)
+    assert query.local_constraint.transportation == "no flight"
+
+    file.write_text(json.dumps(record | {"query": f"{text} With a pool."}) + "\n")
+    with pytest.raises(UserError, match="'pool'"):
+        read_queries(file)

@@ -23,11 +23,13 @@ from datetime import date, timedelta
 from functools import cache
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.wording import MONTHS, NUMBERS, listed
 from tripwright.world.scales import CUISINES
+
+if TYPE_CHECKING:
+    from tripwright.domains.travelplanner.query import Query
 
 LONGEST_TEXT = 5_000  # characters; the official requests have a few hundred
 # a record may say null here: the official code has an answer to it
