@@ -140,10 +140,11 @@ def test_a_right_file_without_its_queries(tmp_path, start):
     ("changed", "expected"),
     [
         ({"idx": "0"}, "'idx' must be a whole number, found a string"),
-        ({"idx": 5}, "idx 5 is out of order: expected 0"),
+        ({"idx": 5}, "5 requests before it without a line"),
         ({"query": {"query": "?"}}, "'query' must be the text of the request, found an object"),
         ({"plan": "[{}]"}, "'plan' must be a list of days or null, found a string"),
         ({"plan": [{"city": "A"}]}, "Planner-R1's schema"),
+        ({"plan": [{}]}, "every day of the plan is empty"),
         ({"plan": [{}, DAY]}, "day 1 is empty"),
         ({"plan": [7, DAY]}, "day 1: expected an object, found a number"),
         (
@@ -183,13 +184,18 @@ def test_order_texts_and_number_are_checked_against_the_split(requests, queries,
     ]
     assert problems(lines(tmp_path / "s.jsonl", *records), queries) == []
     swapped = problems(lines(tmp_path / "s.jsonl", records[1], records[0], *records[2:]), queries)
-    assert {line for line, _ in swapped} >= {1, 2}
-    assert any("not the text of the request" in problem for _, problem in swapped)
+    assert [line for line, _ in swapped] == [1, 2]
+    missing = problems(lines(tmp_path / "s.jsonl", *records[:1], *records[2:]), queries)
+    assert missing == [(2, "1 request before it without a line; a missing plan is null")]
+    doubled = problems(lines(tmp_path / "s.jsonl", *records[:2], records[1], *records[2:]), queries)
+    assert [line for line, _ in doubled] == [3]
+    blank = problems(lines(tmp_path / "s.jsonl", records[0], "", *records[1:]), queries)
+    assert blank == [(2, "the line is blank")]
     assert problems(lines(tmp_path / "s.jsonl", *records[:3]), queries) == [
         (3, "the file ends after 3 of 4 requests; a missing plan is null")
     ]
     assert problems(lines(tmp_path / "s.jsonl", *records, records[3]), queries) == [
-        (5, "one line too many: the split has 4 requests")
+        (5, "an earlier line is for this request, or for one behind it")
     ]
     short = records[:3] + [records[3] | {"plan": [DAY, {}, {}]}]
     assert problems(lines(tmp_path / "s.jsonl", *short), queries) == [
@@ -215,3 +221,18 @@ def test_a_bad_query_file_is_one_user_error(tmp_path, text, expected):
     (tmp_path / "q.jsonl").write_text(text)
     with pytest.raises(UserError, match=expected):
         QueryFile(tmp_path / "q.jsonl")
+
+
+def test_from_which_number_a_file_counts_is_found_out_or_asked_for(tmp_path):
+    texts = [f"request {place}" for place in range(3)]
+    queries = lines(tmp_path / "q.jsonl", *({"query": text} for text in texts))
+
+    def places(*numbers: int) -> dict[int, Any]:
+        plans = lines(tmp_path / "p.jsonl", *({"idx": idx, "plan": [DAY]} for idx in numbers))
+        return read_submission(plans, QueryFile(queries)).plans
+
+    assert set(places(0, 1)) == {0, 1}
+    assert set(places(2, 3)) == {1, 2}
+    for unclear in ((1, 2), (0, 3)):
+        with pytest.raises(UserError, match="from 0 or from 1"):
+            places(*unclear)

@@ -117,10 +117,12 @@ def iter_queries(path: str | Path) -> Iterator[tuple[int, Query]]:
 
 
 def _completed(record: Any) -> Any:
-    ends = [record.get(end) for end in ("org", "dest")] if isinstance(record, dict) else []
-    if len(ends) < 2 or not all(isinstance(end, str) for end in ends):
+    if not isinstance(record, dict):
         return record
-    return complete(record, Gazetteer(dict.fromkeys(ends, ends[1]))).record
+    org, dest = record.get("org"), record.get("dest")
+    if not isinstance(org, str) or not isinstance(dest, str):
+        return record
+    return complete(record, Gazetteer({org: dest, dest: dest})).record
 
 
 def query_records(path: Path) -> Iterator[tuple[int, Any]]:

@@ -7,7 +7,7 @@ line alone. A request without structured fields is read from its text, and marke
 
 A request is found by its text, else by its idx: the official files do not agree on where idx begins
 and the official evaluation never reads it. An idx is the record's own `idx`, or its place in the
-file, counted from 0.
+file; whether that is counted from 0 or from 1, the file of plans has to show.
 
 A plan that is shown is shown as it is, so its content is never refused here; only a file that holds
 no plan at the place asked for is.
@@ -16,6 +16,7 @@ no plan at the place asked for is.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -95,17 +96,36 @@ class QueryFile:
             if len(index) < len(self.records):
                 raise UserError(f"Two queries of '{path}' have the same {what}.")
 
+    def learn_numbering(self, path: Path) -> None:
+        """Finds out from which number a file of plans counts the requests that it names by idx
+        alone, where they have no idx of their own: from 0 where it names that one, from 1 where it
+        names as many as there are requests. Raises UserError where it names both, or neither."""
+        last = len(self.records)
+        if any("idx" in record for record in self.records):
+            return
+        numbers = set(_idx_alone(path))
+        if numbers and (0 in numbers) == (last in numbers):
+            found = f"both 0 and {last}" if 0 in numbers else f"neither 0 nor {last}"
+            raise UserError(
+                f"'{path}' names requests by idx, {found} among them, so it is not clear whether"
+                f" it counts the {last} of '{self.path}' from 0 or from 1. Give each line the text"
+                " of its request in 'query'."
+            )
+        start = int(last in numbers)
+        self.ids = [start + place for place in range(last)]
+        self._by_id = {idx: place for place, idx in enumerate(self.ids)}
+
+    def place_of_text(self, text: str) -> int | None:
+        return self._by_text.get(plain(text))
+
     def find(self, line: Mapping[str, Any]) -> int:
         """The place of the request that a line of a file of plans means."""
-        request, those = line.get("query"), f"{len(self.records)} of '{self.path}'"
-        record = request if isinstance(request, dict) else {"query": request}
-        text, idx = record.get("query"), line.get("idx")
+        (text, idx), those = _named_by(line), f"{len(self.records)} of '{self.path}'"
         if isinstance(text, str):
-            if (place := self._by_text.get(plain(text))) is None:
+            if (place := self.place_of_text(text)) is None:
                 wrong = f"none of the {those} has the text {ascii(plain(text))[:60]}"
                 raise BadLine(f"unknown query: {wrong}")
             return place
-        idx = record.get("idx") if idx is None else idx
         if type(idx) is not int:
             raise BadLine('expected the "query" or the number "idx" of a request, found neither')
         if idx not in self._by_id:
@@ -119,6 +139,23 @@ class QueryFile:
         if type(idx := record.get("idx", 0)) is not int:
             raise UserError(f"{where}: 'idx' must be a whole number, found {ascii(idx)[:40]}.")
         return record
+
+
+def _named_by(line: Mapping[str, Any]) -> tuple[Any, Any]:
+    """(text, idx) of the request that a line of a file of plans means, as they stand there."""
+    request = line.get("query")
+    record = request if isinstance(request, dict) else {"query": request}
+    idx = line.get("idx")
+    return record.get("query"), record.get("idx") if idx is None else idx
+
+
+def _idx_alone(path: Path) -> Iterator[int]:
+    """Of the lines of a file of plans that have no text of their request."""
+    for _, text in plan_texts(path):
+        with suppress(BadLine):
+            query, idx = _named_by(read_record(text))
+            if not isinstance(query, str) and type(idx) is int:
+                yield idx
 
 
 def plain(text: str) -> str:
@@ -157,7 +194,10 @@ class LineReader:
     def read(self, path: str | Path) -> Iterator[PlanLine]:
         """Every non-empty line, in order, one at a time; of a run, the latest of each episode that
         was scored; a .json file is one. Then the requests of the query file that none answers."""
-        for number, text in plan_texts(transcripts_at(Path(path), "plans")):
+        file = transcripts_at(Path(path), "plans")
+        if self._queries:
+            self._queries.learn_numbering(file)
+        for number, text in plan_texts(file):
             if text.strip():
                 yield self.line(number, text)
         for place, record in enumerate(self._queries.records if self._queries else ()):

@@ -157,6 +157,7 @@ class Submission(NamedTuple):
 def read_submission(source: Path, queries: QueryFile, world: World | None = None) -> Submission:
     """A plans file as `score` reads it, or a run folder."""
     path, city_of = transcripts_at(source, "plans"), city_lookup(world) if world else None
+    queries.learn_numbering(path)
     submission, line_of = Submission(queries, {}, []), dict[int, int]()  # place → line of its plan
     for number, text in plan_texts(path):
         if not text.strip():
@@ -194,48 +195,75 @@ class SubmissionCheck:
         self._line_of: dict[str, int] = {}  # text of a request → its first line
 
     def problems(self) -> Iterator[tuple[int, str]]:
-        """(line, problem) for everything that is not as the leaderboard wants it."""
-        number, size = 0, len(self._queries.records) if self._queries else None
+        """(line, problem) for everything that is not as the leaderboard wants it. What shifts the
+        lines behind it is told once."""
+        number = place = 0  # the request whose line comes next
+        size = len(self._queries.records) if self._queries else None
         with self._path.open("rb") as lines:
             for number, line in enumerate(lines, start=1):
+                if not line.strip():
+                    yield number, "the line is blank"
+                    continue
                 try:
                     record = read_record(line)
                 except BadLine as problem:
                     yield number, str(problem)
+                    place += 1
                     continue
                 self.requests += 1
                 self.plans += bool(record["plan"])
-                if size is not None and number > size:
+                there = self._place(record, place)
+                if size is not None and there >= size:
                     yield number, f"one line too many: the split has {size} requests"
                     continue
-                yield from ((number, problem) for problem in self._problems_of(number, record))
+                if there < place:
+                    yield number, "an earlier line is for this request, or for one behind it"
+                elif there > place:
+                    missing = f"{counted(there - place, 'request')} before it without a line"
+                    yield number, f"{missing}; a missing plan is null"
+                elif (first := self._first(record, number)) != number:
+                    yield number, f"the 'query' of line {first} again"
+                yield from ((number, problem) for problem in self._problems_of(there, record))
+                place = max(place, there + 1)
         if not number:
             yield 1, "the file is empty"
-        elif size is not None and number < size:
-            ends = f"the file ends after {number} of {size} requests"
+        elif size is not None and place < size:
+            ends = f"the file ends after {place} of {size} requests"
             yield number, f"{ends}; a missing plan is null"
 
-    def _problems_of(self, number: int, record: dict[str, Any]) -> Iterator[str]:
+    def _first(self, record: dict[str, Any], number: int) -> int:
+        text = record.get("query")
+        return self._line_of.setdefault(plain(text), number) if isinstance(text, str) else number
+
+    def _place(self, record: dict[str, Any], expected: int) -> int:
+        """Of the request that a line is for: by its text, else by its idx."""
+        idx, text = record.get("idx"), record.get("query")
+        ids = self._queries.ids if self._queries else None
+        if self._queries and isinstance(text, str):
+            found = self._queries.place_of_text(text)
+            expected = expected if found is None else found
+        if type(idx) is not int:
+            return expected
+        if self._start is None:
+            known = expected if ids is None else ids[min(expected, len(ids) - 1)]
+            self._start = 1 if idx == known + 1 else 0
+        return max(idx - self._start, 0) if ids is None else expected
+
+    def _problems_of(self, place: int, record: dict[str, Any]) -> Iterator[str]:
         idx, text, plan = record.get("idx"), record.get("query"), record["plan"]
         queries = self._queries
-        place = queries.ids[number - 1] if queries else number - 1
-        request = queries.records[number - 1] if queries else {}
-        if not isinstance(idx, int) or isinstance(idx, bool):
-            shown = described(idx) if "idx" in record else "nothing"
-            yield f"'idx' must be a whole number, found {shown}"
-        else:
-            if self._start is None:
-                self._start = 1 if idx == place + 1 else 0
-            if idx != place + self._start:
-                yield f"idx {idx} is out of order: expected {place + self._start}"
+        request = queries.records[place] if queries else {}
+        expected = (queries.ids[place] if queries else place) + (self._start or 0)
+        if type(idx) is not int:
+            found = described(idx) if "idx" in record else "nothing"
+            yield f"'idx' must be a whole number, found {found}"
+        elif idx != expected:
+            yield f"idx {idx} is out of order: expected {expected}"
         if not isinstance(text, str):
             found = described(text) if "query" in record else "nothing"
             yield f"'query' must be the text of the request, found {found}"
-        else:
-            if (first := self._line_of.setdefault(plain(text), number)) != number:
-                yield f"the 'query' of line {first} again"
-            if text != request.get("query", text):
-                yield "'query' is not the text of the request at this place of the split"
+        elif text != request.get("query", text):
+            yield "'query' is not the text of the request at this place of the split"
         if (key := repeated_key(plan)) is not None:
             yield f"the key {ascii(key)} comes twice in an object"
         days = request.get("days")
@@ -248,6 +276,9 @@ def _problems_of_plan(plan: list[Any], days: int) -> Iterator[str]:
         yield "the plan is in Planner-R1's schema; 'tripwright submission write' converts it"
         return
     last_day = max((number for number, day in enumerate(plan, start=1) if day), default=0)
+    if plan and not last_day:
+        yield "every day of the plan is empty: a missing plan is null"
+        return
     for number, day in enumerate(plan[: max(last_day, days)], start=1):
         if not isinstance(day, dict):
             yield f"day {number}: expected an object, found {described(day)}"
