@@ -39,7 +39,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write(folder / "q.jsonl", records)
     write(folder / "empty.jsonl", [])
     write(folder / "others.jsonl", [records[0] | {"query": "Somewhere else."}])
-    write(folder / "text.jsonl", [{"query": records[0], "plan": "Day 1: off we go."}])
     return folder
 
 
@@ -127,7 +126,6 @@ def test_equal_problems_of_a_submission_are_told_once(run, tmp_path):
         ("score {p}/plans.jsonl --world {p}/w --queries {p}/none", "No query file"),
         ("score {p}/q.jsonl --world {p}/w", "no line of it can be judged. line 1:"),
         ("score {p}/empty.jsonl --world {p}/w", "No plans in"),
-        ("score {p}/text.jsonl --world {p}/w", "tripwright format"),
         ("score {p}/plans.jsonl --world {p}/w --queries {p}/others.jsonl", "unknown query"),
         ("score {p}/w --world {p}/w", "holds no transcripts.jsonl"),
         ("submission write {p}/empty.jsonl --queries {p}/q.jsonl --out {p}/s.jsonl", "No plan in"),

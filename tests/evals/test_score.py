@@ -128,7 +128,7 @@ def test_counts_behind_the_metrics(world, tmp_path):
         ("[]", 'expected an object with "query" and "plan", found a list'),
         ({"query": QUERY}, 'expected an object with "query" and "plan"'),
         ({"query": 7, "plan": []}, "'query' must be a query record or its text, found a number"),
-        ({"query": QUERY, "plan": "[{}]"}, "'plan' must be a list of days or null, found a string"),
+        ({"query": QUERY, "plan": {}}, "'plan' must be a list of days or null, found an object"),
         ({"query": QUERY | {"days": "three"}, "plan": []}, "query field 'days'"),
         (
             {"query": {k: v for k, v in EASY.items() if k != "query"}, "plan": []},

@@ -25,7 +25,7 @@ WISHES = "'house rule', 'room type', 'cuisine' and 'transportation'"
 MOST_PEOPLE = 100
 
 
-def _literal(value: Any) -> Any:
+def read_literal(value: Any) -> Any:
     """What the published CSV and hub files have as text: a list or a dict as Python writes it. It
     is read as a literal, never run."""
     if not isinstance(value, str):
@@ -82,9 +82,9 @@ class Query(BaseModel):
     dest: str
     days: Annotated[int, Field(ge=1), PlainNumber]
     visiting_city_number: Annotated[int, Field(ge=1), PlainNumber]
-    date: Annotated[list[str], Field(fail_fast=True), BeforeValidator(_literal)]
+    date: Annotated[list[str], Field(fail_fast=True), BeforeValidator(read_literal)]
     people_number: Annotated[int, Field(ge=1, le=100_000), PlainNumber]
-    local_constraint: Annotated[LocalConstraint, BeforeValidator(_literal)] = Field(
+    local_constraint: Annotated[LocalConstraint, BeforeValidator(read_literal)] = Field(
         default_factory=lambda: LocalConstraint.model_validate({})
     )
     budget: Annotated[int | float, PlainNumber]

@@ -1,13 +1,19 @@
 """Itineraries in words: our own come back as they were, the layouts of row S's agents are read, and
 nothing is guessed or dropped."""
 
+import json
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tripwright.domains.travelplanner.plan.itinerary import parse_itinerary, render_itinerary
+from tripwright.domains.travelplanner.plan.itinerary import (
+    OWN_LABELS,
+    parse_itinerary,
+    plan_of_text,
+    render_itinerary,
+)
 from tripwright.domains.travelplanner.plan.parse import parse_days
 from tripwright.domains.travelplanner.plan.plan import OFFICIAL_FIELDS, to_official
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
@@ -184,3 +190,47 @@ def test_any_text_gives_a_plan_or_a_problem(pieces):
     for number, each in enumerate(parsed.plan or [], start=1):
         assert each["days"] == number and tuple(each) == FIELDS
         assert all(isinstance(each[key], str) for key in FIELDS[1:])
+
+
+def own_layout(plan: list[dict[str, Any]]) -> str:
+    """As TravelPlanner's prompts show a plan."""
+    days = (
+        "\n".join(
+            [f"Day {day['days']}:", *(f"{label}: {day[key]}" for label, key in OWN_LABELS.items())]
+        )
+        for day in plan
+    )
+    return "Travel Plan:\n" + "\n\n".join(days)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        json.dumps,
+        repr,
+        lambda plan: f"```json\n{json.dumps(plan, indent=1)}\n```",
+        lambda plan: f"Here is the plan.\n```python\n{plan!r}\n```\nEnjoy!",
+        own_layout,
+        lambda plan: render_itinerary(query(), plan),
+    ],
+)
+def test_layouts_that_files_of_plans_have(written):
+    assert plan_of_text(written(PLAN)).plan == PLAN
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "A lovely trip.",
+        "[" * 100_000,
+        "[1, 2",
+        "[print(1)]",
+        own_layout(PLAN).replace("Day 2:", "Day 3:"),
+        own_layout(PLAN).replace("Lunch: -", "Breakfast: -", 1),
+        own_layout(PLAN) + "\nEnjoy!",
+    ],
+)
+def test_a_text_in_no_layout_is_a_problem(text):
+    read = plan_of_text(text)
+    assert read.plan is None and read.problem

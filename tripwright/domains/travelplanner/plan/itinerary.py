@@ -1,5 +1,5 @@
-"""Itineraries in words of one printed layout (row S2): a plan as a text for travellers, such a text
-as a plan, or a problem that quotes the line and says what was expected.
+"""Plans as text: a plan as an itinerary for travellers (row S2), and a text as a plan, or a problem
+that quotes the line and says what was expected.
 
     Day 1 (2022-03-01): from St. Home to Aston
     - Travel: Flight [F12] from St. Home to Aston | Departure: 08:00 | Arrival: 09:00
@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,7 +40,8 @@ from tripwright.domains.travelplanner.plan.parse import (
     OPEN,
     extract_answer,
 )
-from tripwright.domains.travelplanner.query import Query, request_line
+from tripwright.domains.travelplanner.query import Query, read_literal, request_line
+from tripwright.errors import NotJson, read_json
 
 # ---- a journey ↔ the official transportation text
 
@@ -116,6 +117,10 @@ _FIELD_OF = {label: field for field, label in LABELS.items()}
 LONGEST_TEXT = 16_000  # characters: a longer text is not read
 SHOWN = 100  # characters of a quoted line
 
+# of TravelPlanner's own prompts: how a line begins → the field that it gives
+OWN_LABELS = {field.replace("_", " ").title(): field for field in ("current_city", *LABELS)}
+_OWN_DAY = re.compile(r"Day (\d{1,4}):")
+
 _DAY = re.compile(r"Day (\d{1,4})(?: \(\d{4}-\d{2}-\d{2}\))?: (.+)")
 _ITEM = re.compile(r"- (\w+): (.+)")
 _PLACE = re.compile(r"\[(.+)\] in (.+)")
@@ -143,15 +148,61 @@ def parse_itinerary(text: str) -> FormattedPlan:
     if len(answer) > LONGEST_TEXT:
         size = f"{len(answer):,} characters is not read (at most {LONGEST_TEXT:,})"
         return FormattedPlan(None, f"an itinerary of {size}")
+    return _formatted(_days, answer)
+
+
+def plan_of_text(text: str) -> FormattedPlan:
+    """Of a text in a file of plans, as people have them: a list of days as JSON or as a Python
+    literal, alone or in a fence; a line "Day 1:" and then one for each field ("Current City:
+    Aston"), as TravelPlanner's own prompts show plans; or an itinerary. Never raises."""
+    if (listed := _list_of_days(text)) is not None:
+        return FormattedPlan(listed)
+    has_own_days = any(_OWN_DAY.fullmatch(line.strip()) for line in text.splitlines())
+    return _formatted(_own_days, text) if has_own_days else parse_itinerary(text)
+
+
+def _formatted(read: Callable[[Iterable[str]], list[dict[str, Any]]], text: str) -> FormattedPlan:
     try:
-        return FormattedPlan(_days(answer.replace("\r\n", "\n").split("\n")))
+        return FormattedPlan(read(map(str.strip, text.replace("\r\n", "\n").split("\n"))))
     except UnreadableItinerary as problem:
         return FormattedPlan(None, str(problem))
 
 
+def _list_of_days(text: str) -> list[Any] | None:
+    """The list of a text that is nothing else, or of its one fence."""
+    parts = text.split("```")
+    body = parts[1].removeprefix("json").removeprefix("python") if len(parts) == 3 else text
+    if not body.lstrip().startswith("["):
+        return None
+    try:
+        days = read_json(body.encode("utf-8", "surrogatepass"), keeps_repeated=True)
+    except NotJson:
+        try:
+            days = read_literal(body.strip())
+        except ValueError:
+            return None
+    return days if isinstance(days, list) else None
+
+
+def _own_days(lines: Iterable[str]) -> list[dict[str, Any]]:
+    days: list[dict[str, Any]] = []
+    for number, line in enumerate(lines, start=1):
+        if day := _OWN_DAY.fullmatch(line):
+            if int(day[1]) != len(days) + 1:
+                raise _unlike(number, line, f"day {len(days) + 1}")
+            days.append({"days": len(days) + 1})
+        elif days and line:
+            label, _, text = line.partition(":")
+            field = OWN_LABELS.get(label)
+            if field is None or field in days[-1]:
+                raise _unlike(number, line, f"each of {', '.join(OWN_LABELS)} once a day")
+            days[-1][field] = text.strip()
+    return days
+
+
 def _days(lines: Iterable[str]) -> list[dict[str, Any]]:
     days: list[dict[str, Any]] = []
-    for number, line in enumerate(map(str.strip, lines), start=1):
+    for number, line in enumerate(lines, start=1):
         if day := _DAY.fullmatch(line):
             if int(day[1]) != len(days) + 1:
                 raise _unlike(number, line, f"day {len(days) + 1}")

@@ -24,6 +24,7 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
+from tripwright.domains.travelplanner.plan.itinerary import plan_of_text
 from tripwright.domains.travelplanner.plan.parse import parse_days
 from tripwright.domains.travelplanner.plan.plan import CityOf, to_official
 from tripwright.domains.travelplanner.queries.reading import (
@@ -309,7 +310,7 @@ def count_unscored(source: Path) -> int:
 
 
 def read_record(line: bytes) -> dict[str, Any]:
-    """A JSON object with a "plan" that is a list or None and a "query" or "idx". An episode of a
+    """A JSON object with a "plan" (a list, a text or None) and a "query" or "idx". An episode of a
     run has its "request" as "query"."""
     try:
         record = read_json(line, keeps_repeated=True)
@@ -327,11 +328,8 @@ def read_record(line: bytes) -> dict[str, Any]:
         or "plan" not in record
     ):
         raise BadLine(f'expected an object with "query" and "plan", found {described(record)}')
-    if record["plan"] is not None and not isinstance(record["plan"], list):
-        problem = f"'plan' must be a list of days or null, found {described(record['plan'])}"
-        if isinstance(record["plan"], str):
-            problem += " (JSON as it is; itineraries in words by way of 'tripwright format')"
-        raise BadLine(problem)
+    if record["plan"] is not None and not isinstance(record["plan"], (list, str)):
+        raise BadLine(f"'plan' must be a list of days or null, found {described(record['plan'])}")
     return record
 
 
@@ -350,10 +348,15 @@ def read_query(record: Any) -> Query:
 
 
 def official_plan(
-    plan: list[Any] | None, city_of: CityOf | None
+    plan: list[Any] | str | None, city_of: CityOf | None
 ) -> tuple[list[Any] | None, str | None]:
     """The plan in the official format, and why there is none: one that breaks Planner-R1's schema
     is not delivered (its reward would be 0: Planner-R1's formula, row P4)."""
+    if isinstance(plan, str):
+        read = plan_of_text(plan)
+        if read.plan is None:
+            return None, f"'plan' is a text that is no plan: {read.problem}"
+        plan = read.plan
     if not plan or not is_p3(plan):
         return plan, None
     answer = parse_days(plan)
@@ -362,7 +365,7 @@ def official_plan(
     return to_official(answer.days, city_of), None
 
 
-def is_p3(plan: list[Any]) -> bool:
+def is_p3(plan: Any) -> bool:
     """Planner-R1's plans are recognised by their 'city' key."""
     days = [day for day in plan if isinstance(day, dict)]
     return any("city" in day for day in days) and not any("current_city" in day for day in days)

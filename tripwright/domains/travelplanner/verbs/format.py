@@ -14,7 +14,7 @@ from typing import Any
 from tripwright.cli.options import KEY_VARIABLE, Json, argument, option
 from tripwright.cli.table import print_figures
 from tripwright.domains.travelplanner.plan.formatter import format_all
-from tripwright.domains.travelplanner.plan.itinerary import FormattedPlan, parse_itinerary
+from tripwright.domains.travelplanner.plan.itinerary import FormattedPlan, plan_of_text
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.domains.travelplanner.scoring.lines import BadLine, read_query
@@ -76,11 +76,12 @@ class FormatFlags:
 def format_itineraries(settings: FormatFlags, as_json: Json = False) -> None:
     """Turn itineraries in words into plans in the official format.
 
-    The built-in parser reads one printed layout, that of dialect 'star' when an expert plays, and
-    says what it expected. With --model an endpoint reads free wordings. What cannot be read has a
-    plan of null and a "problem" in the output: it counts as not delivered. An itinerary that the
-    endpoint could not be asked about is unscored: it is left out, and the same command tries it
-    again. Of a run folder, each answer is read, and its line is the episode with the new plan, for
+    The built-in parser reads the layout of dialect 'star', that of TravelPlanner's own prompts, and
+    a list of days as JSON or as a Python literal, alone or in a fence; it says what it expected.
+    With --model an endpoint reads free wordings. What cannot be read has a plan of null and a
+    "problem" in the output: it counts as not delivered. An itinerary that the endpoint could not be
+    asked about is unscored: it is left out, and the same command tries it again. Of a run folder,
+    each answer is read, and its line is the episode with the new plan, for
     'score' and for 'study make --formatted'.
 
     Examples:
@@ -187,7 +188,7 @@ def _formatted(
     with Journal(out, take, foreign, f"Another process is writing '{out}'. {ANOTHER}") as journal:
         waiting = [each for each in inputs if each.line not in records]
         read: Iterable[tuple[ItineraryInput, FormattedPlan]] = (
-            (each, parse_itinerary(each.text)) for each in waiting
+            (each, plan_of_text(each.text)) for each in waiting
         )
         if endpoint:
             asked = ((each, each.query, each.text) for each in waiting)

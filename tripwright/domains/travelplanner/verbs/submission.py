@@ -267,7 +267,9 @@ class SubmissionCheck:
         if (key := repeated_key(plan)) is not None:
             yield f"the key {ascii(key)} comes twice in an object"
         days = request.get("days")
-        if plan is not None:
+        if isinstance(plan, str):
+            yield f"'plan' must be a list of days or null, found {described(plan)}"
+        elif plan is not None:
             yield from _problems_of_plan(plan, days if isinstance(days, int) else 0)
 
 
