@@ -210,12 +210,18 @@ UNDECIDED = {
         {TRIP} for 2 people with $1 700
         {TRIP}. The hotel budget is $700
         {TRIP}. Hotels cost at most 1000 euros, the budget is $900
+        {TRIP} for 2 people with $900 for food
+        {TRIP} for 2 people with $900 a head
+        {TRIP} for 2 people with A$900
+        {TRIP} for 2 people with a budget over $900
+        {TRIP} for 2 people with $900 for each city
     """,
     "date": """
         from Homer to Aston, December 31st to January 1st, 2023, $900
         3 days from Homer to Aston, $900
         a 4-day trip from Homer to Aston from March 3rd to March 5th, 2022, $900
         3 days from Homer to Aston. Leave after March 3rd, 2022, $900
+        a 3-day trip from Homer to Aston, returning on March 5th, 2022, $900
         3 days from Homer to Aston from 3/3/2022 to March 5th, 2022, $900
     """,
     "days": """
@@ -241,6 +247,8 @@ UNDECIDED = {
         {TRIP} for two men and three women, $900
         {TRIP} for 3 (with a dog), $900
         {TRIP} for 2 people, $900. A friend joins us
+        {TRIP} with my family, $900
+        {TRIP} for two couples of friends, $900
     """,
     "visiting_city_number": """
         4 days from Homer to Westland, March 3-6, 2022, $900
@@ -346,6 +354,8 @@ UNCLEAR = {
         Our pets stay home.
         Host parties? Not us.
         The place must allow children over 12.
+        Restaurants that allow smoking are preferred.
+        We have pets at home.
     """,
     "cuisine": """
         We do not eat Indian food.
@@ -360,6 +370,11 @@ UNCLEAR = {
         We are Italian and love dining.
         We love the American West and good food.
         We would love Thai food and Italian cuisine.
+        We like any cuisine but Indian.
+        We have no preference for Italian food.
+        We prefer Italian food to French.
+        We keep far from Italian food.
+        Please send the itinerary in French, we love food.
     """,
     "room type": """
         Private rooms, or entire rooms.
@@ -369,6 +384,8 @@ UNCLEAR = {
         We do not mind sharing a room.
         Private rooms are too expensive.
         We would like to share a room.
+        We explore the whole place.
+        We have no preference for a shared room.
     """,
     "transportation": """
         Flights are not a problem.
@@ -392,6 +409,9 @@ UNCLEAR = {
         Ground transport only.
         We have no car.
         We want to drive the whole way.
+        No flights on the return.
+        No flights with stops.
+        We would like not to fly both ways.
     """,
 }
 

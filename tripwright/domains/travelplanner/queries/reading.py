@@ -102,7 +102,8 @@ class Word(NamedTuple):
 _NUMBER = r"(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]{1,2})?(?![\w]|[.,][0-9])"
 _WORD = (
     r"(?P<iso>[0-9]{4}-[0-9]{2}-[0-9]{2})(?![\w-])"
-    rf"|\$ ?(?P<usd>{_NUMBER})|(?P<ordinal>[0-9]{{1,2}})(?:st|nd|rd|th)\b|(?P<number>{_NUMBER})"
+    rf"|(?<![A-RT-Za-rt-z])\$ ?(?P<usd>{_NUMBER})"  # US$, not A$
+    rf"|(?P<ordinal>[0-9]{{1,2}})(?:st|nd|rd|th)\b|(?P<number>{_NUMBER})"
     r"|(?P<word>[^\W\d_]+(?:'[^\W\d_]+)?)|(?P<end>[.!?;])"
     r"|(?<=[0-9hdt]) ?(?P<to>[-\u2013]) ?(?=[0-9])"
     r"|[\s,:()\"\u201c\u201d\u2014\u2013'-]|(?P<other>\S)"
@@ -161,7 +162,10 @@ def _plain(kind: str, said: str) -> list[str]:
 # ---- phrases
 
 
-COMPANY = frozenset({"we", "us", "our", "ourselves"})
+# words of somebody who does not travel alone
+COMPANY = frozenset(
+    "we us our ourselves they them their themselves jointly family group team party".split()
+)
 
 
 class Phrase(NamedTuple):
@@ -404,7 +408,7 @@ class _Reading:
     def __init__(self, said: Sequence[Said], places: Gazetteer, record: Mapping[str, Any]):
         self.places, self.record = places, record
         self.unread = list(dict.fromkeys(each.text for each in said if each.field == UNCLEAR))
-        self.has_company = any(each.words[0].plain in COMPANY for each in said)
+        self.has_company = any(word.plain in COMPANY for each in said for word in each.words)
         self._said: dict[str, list[Said]] = {}
         for each in said:
             self._said.setdefault(each.field, []).append(each)
@@ -412,7 +416,7 @@ class _Reading:
     def value(self, field: str) -> Any:
         match field:
             case "days":
-                return self._only(field) or len(self._dates())
+                return self._only(field) or self._length()
             case "date":
                 return self._date()
             case "visiting_city_number":
@@ -467,9 +471,10 @@ class _Reading:
 
     def _dates(self) -> list[date]:
         """As the text names them. A day without month or year has its neighbour's."""
-        named = [each for said in self._said.get("date", ()) for each in _named_dates(said.words)]
-        if not named:
-            raise CouldNotInfer("the text names no date")
+        firsts, lasts = (self._said.get(field, []) for field in ("date", "last date"))
+        if not firsts:
+            raise CouldNotInfer(f"the text names no {'first ' if lasts else ''}date")
+        named = [each for said in (*firsts, *lasts) for each in _named_dates(said.words)]
         dates = list[date]()
         for index, (year, month, day) in enumerate(named):
             near = (*named[index + 1 :], *reversed(named[:index]))
@@ -486,6 +491,12 @@ class _Reading:
         if len(dates) > 2 or dates != sorted(dates):
             raise CouldNotInfer(f"the text names the dates {listed([*map(str, dates)])}")
         return _days_from(dates[0], (dates[-1] - dates[0]).days + 1)
+
+    def _length(self) -> int:
+        dates = self._dates()
+        if len(dates) < 2:
+            raise CouldNotInfer("the text does not say how many days")
+        return len(dates)
 
     def _date(self) -> list[str]:
         """Every day. One date alone is the first day of a trip whose length is known."""
