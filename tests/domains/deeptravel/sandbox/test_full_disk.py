@@ -43,7 +43,7 @@ def test_a_run_stops_where_its_store_is_full_and_goes_on_with_the_same_command(
 
     def small(self: Store, create: bool) -> Any:
         db = connect(self, create)
-        db.execute("PRAGMA max_page_count = 14")  # what SQLite says of a full disk, too
+        db.execute("PRAGMA max_page_count = 12")  # what SQLite says of a full disk, too
         return db
 
     with monkeypatch.context() as patch:
@@ -111,7 +111,7 @@ def test_a_run_whose_folder_is_full_names_the_file_and_goes_on(folder, tmp_path)
 
 def test_a_store_that_is_full_is_no_passing_fault(tmp_path):
     store = Store(tmp_path / "live.sqlite")
-    store._run("PRAGMA max_page_count = 1")
+    store._run("PRAGMA max_page_count = 12")
     with pytest.raises(UserError, match="live.sqlite cannot be used: database or disk is full"):
         for number in range(1000):
             store.pause(f"{number:0500}", 60)

@@ -319,7 +319,8 @@ def checkout_asked(request: TravelRequest) -> str:
 def rooms_for(party_size: int, row: EvidenceRow) -> range:
     """From as many as hold the party by what the row says to two people in a room; of an entire
     home there is one."""
-    most = 1 if plain(row.text("room")).startswith("entire ") else -(-party_size // 2)
+    is_home = not {"entire", "whole"}.isdisjoint(re.findall(r"\w+", plain(row.text("room"))))
+    most = 1 if is_home else -(-party_size // 2)
     return range(min(most, int(-(-party_size // (row.number("guests") or 2)))), most + 1)
 
 

@@ -174,6 +174,10 @@ def _number(label: str) -> Says:
     return lambda row: row.number(label)
 
 
+def _moment(label: str) -> Says:
+    return lambda row: moment(row, label)
+
+
 def _clock(label: str) -> Says:
     return lambda row: at.strftime("%H:%M") if (at := moment(row, label)) else None
 
@@ -275,9 +279,9 @@ BEST: dict[str, tuple[Says, bool, tuple[str, ...]]] = {
     "cheapest_that_fits": (_number("price"), True, (*_RIDES, "hotel")),
     "fastest": (_number("minutes"), True, _RIDES),
     "best_rated": (_number("rating"), False, ("hotel",)),
-    "first_departure": (_text("departs_at"), True, _RIDES),
-    "last_departure": (_text("departs_at"), False, _RIDES),
-    "first_arrival": (_text("arrives_at"), True, _RIDES),
+    "first_departure": (_moment("departs_at"), True, _RIDES),
+    "last_departure": (_moment("departs_at"), False, _RIDES),
+    "first_arrival": (_moment("arrives_at"), True, _RIDES),
 }
 
 
@@ -321,12 +325,15 @@ def _not_best(reason: Best, pick: Pick, trip: Itinerary) -> str | None:
     if name := plain(str(said.get("hotel_name") or "")):
         # what the traveller named is no narrower than what was asked for
         asked = contains(trip.request.hotel or "", name)
-        if not asked or (len(rivals) == 1 and reason.term != "cheapest_that_fits"):
+        several = len({plain(each.name) for each in rivals}) > 1
+        if not asked or (not several and reason.term != "cheapest_that_fits"):
             return f"call {reason.call} looked for {name} alone"
     if reason.term == "cheapest_that_fits":
         if trip.refused:
             return None  # whether a ride fits hangs on the hotel
         rivals = [each for each in rivals if fits(trip, each, pick.part)]
+    if reason.term.startswith("cheapest") and len({each.text("currency") for each in rivals}) > 1:
+        return "the rows have prices of several currencies"
     values = [said for each in rivals if (said := value(each)) is not None]
     if value(row) is None:
         return f"the row of {row.name} shows nothing of that"
@@ -586,7 +593,7 @@ def repeated(trip: Itinerary) -> Problems:
     for part in BOOKED if not trip.refused else ():
         picks = trip.picks(part, spare=True)
         for pick in picks[1:]:
-            if pick.row.name == picks[0].row.name:
+            if same(pick.row.name, picks[0].row.name):
                 what = f"{pick.row.name} is recommended already"
                 yield pick.problem("recommended_twice", "row", what, pick.row.name)
 
