@@ -27,6 +27,7 @@ def record(number: int, level: str, days: int, **more: Any) -> dict[str, Any]:
         "date": [f"2022-03-{day:02d}" for day in range(1, days + 1)],
         "people_number": 1,
         "budget": max(1, number),
+        "local_constraint": {},
     }
     return {
         "idx": number,
