@@ -157,8 +157,11 @@ def _is_number(value: Any, number: int) -> bool:
     return type(value) in (int, float, str) and value in (number, str(number))
 
 
+_FIELDS = ", ".join(FIELDS_AS_CHECKED)
+
+
 def _malformed(day: PlannedDay) -> Iterator[Evidence]:
-    fields = ", ".join(FIELDS_AS_CHECKED)
+    fields = _FIELDS
     if day.raw is None:
         yield day.wrong(None, "something that is not a day", f"an object with {fields}")
         return

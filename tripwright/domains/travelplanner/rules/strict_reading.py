@@ -39,9 +39,9 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 from tripwright.domains.travelplanner.plan.plan import (
@@ -230,15 +230,39 @@ _KNOWN: WeakKeyDictionary[World, dict[tuple[PlaceKind, str], dict[str, NameRows]
 )
 
 
+T = TypeVar("T")
+# what a world's latest texts mean: plans for one world name the same places, legs and routes again
+_MEANINGS: WeakKeyDictionary[World, dict[tuple[str | None, ...], Any]] = WeakKeyDictionary()
+MOST_MEANINGS = 50_000
+
+
 class PlaceLookup:
     """The look-ups of one plan."""
 
     def __init__(self, world: World):
         self._world = world
         self._known = _KNOWN.setdefault(world, {})
+        self._meanings = _MEANINGS.setdefault(world, {})
 
     def place(self, kind: PlaceKind, field: str, text: str) -> PlaceMention:
         """The city follows the last comma. Without a comma there is a name, and no city."""
+        return self._meaning((kind, field, text), lambda: self._place(kind, field, text))
+
+    def route(self, text: str) -> PlannedRoute:
+        return self._meaning(("route", text), lambda: route_of(text, self._world))
+
+    def leg(self, text: str, date: str | None) -> PlannedLeg:
+        return self._meaning(("leg", text, date), lambda: read_leg(text, date, self._world))
+
+    def _meaning(self, key: tuple[str | None, ...], read: Callable[[], T]) -> T:
+        found = self._meanings.get(key)
+        if found is None:
+            if len(self._meanings) >= MOST_MEANINGS:
+                self._meanings.clear()
+            found = self._meanings[key] = read()
+        return cast(T, found)
+
+    def _place(self, kind: PlaceKind, field: str, text: str) -> PlaceMention:
         text = text.rstrip(END)
         name, comma, place = text.rpartition(",")
         if not comma:
@@ -486,10 +510,10 @@ class PlannedDay:
         return self.wrong(place.field, shown(place.text), needed)
 
 
-def read_day(number: int, day: Any, query: Query, world: World, places: PlaceLookup) -> PlannedDay:
+def read_day(number: int, day: Any, query: Query, places: PlaceLookup) -> PlannedDay:
     raw = day if isinstance(day, dict) else None
     texts = _texts(raw) if raw is not None else {}
-    route = route_of(texts.get(CITY, ""), world)
+    route = places.route(texts.get(CITY, ""))
     date = query.date[number - 1] if number <= len(query.date) else None
     way, bed = texts.get("transportation"), texts.get("accommodation")
     sights, more_sights = _pieces(texts["attraction"]) if "attraction" in texts else ([], "")
@@ -501,7 +525,7 @@ def read_day(number: int, day: Any, query: Query, world: World, places: PlaceLoo
         start=route.origin,
         end=route.destination,
         travels=route.is_leg and (route.origin is None or route.origin != route.destination),
-        leg=None if way is None else read_leg(way, date, world),
+        leg=None if way is None else places.leg(way, date),
         meals=[places.place("restaurant", meal, texts[meal]) for meal in MEALS if meal in texts],
         sights=[places.place("attraction", "attraction", piece) for piece in sights],
         more_sights=more_sights,
@@ -607,7 +631,7 @@ def read_plan(query: Query, plan: Any, world: World) -> StrictPlan:
     entries = plan if isinstance(plan, list) else []
     places = PlaceLookup(world)
     days = [
-        read_day(number, day, query, world, places)
+        read_day(number, day, query, places)
         for number, day in enumerate(entries[: query.days], start=1)
     ]
     return StrictPlan(query, days, entries[query.days :], stays_of(query, days), world)
