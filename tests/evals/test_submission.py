@@ -172,6 +172,14 @@ def test_what_is_wrong_is_named(tmp_path, changed, expected):
     assert expected in problem
 
 
+def test_a_text_again_behind_a_gap_is_named_too(tmp_path):
+    records = [{"idx": idx, "query": text, "plan": None} for idx, text in ((0, "a"), (2, "a"))]
+    assert problems(lines(tmp_path / "s.jsonl", *records)) == [
+        (2, "1 request before it without a line; a missing plan is null"),
+        (2, "the 'query' of line 1 again"),
+    ]
+
+
 def test_a_key_that_comes_twice_is_named(tmp_path):
     path = lines(tmp_path / "s.jsonl", {"idx": 0, "query": "x", "plan": [DAY, {}, {}]})
     path.write_text(path.read_text().replace('"dinner": ', '"dinner": "Elsewhere", "dinner": ', 1))

@@ -277,7 +277,7 @@ def read(text: str, place: Place) -> Understood:
     names |= {"date": "depart_date", "days": "return_date"}
     read_spans = [
         Span(each.words[0].start, each.words[-1].end, names[each.field])
-        for each in read_phrases(text, places)
+        for each in (read_phrases(text, places) if found else ())  # an endless text gives nothing
         if names.get(each.field) in found
     ]
     missing = {name: question for name, question in ASKED.items() if found.get(name) is None}

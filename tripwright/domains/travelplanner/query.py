@@ -14,7 +14,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from tripwright.domains.travelplanner.queries.reading import Gazetteer, complete
+from tripwright.domains.travelplanner.queries.reading import Gazetteer, complete, lacking
 from tripwright.errors import UserError, counted, described, first_problem, printable
 from tripwright.files import csv_rows, json_lines
 from tripwright.world.store import World
@@ -117,7 +117,7 @@ def iter_queries(path: str | Path) -> Iterator[tuple[int, Query]]:
 
 
 def _completed(record: Any) -> Any:
-    if not isinstance(record, dict):
+    if not isinstance(record, dict) or not lacking(record):
         return record
     org, dest = record.get("org"), record.get("dest")
     if not isinstance(org, str) or not isinstance(dest, str):

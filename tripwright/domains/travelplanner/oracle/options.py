@@ -245,7 +245,8 @@ Sight = tuple[list[tuple[int, Attraction]], list[Sign]]
 
 def _is_precise(sight: Attraction) -> bool:
     """To some hundred metres at the least."""
-    return all(re.match(r".*\.\d{3}", degrees) for degrees in sight[1:3])
+    spot = sight.latitude, sight.longitude
+    return all(re.match(r".*\.\d{3}", degrees) for degrees in spot)
 
 
 def attractions(world: World, city: str) -> list[Attraction]:

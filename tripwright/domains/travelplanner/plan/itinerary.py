@@ -188,9 +188,7 @@ def _own_days(lines: Iterable[str]) -> list[dict[str, Any]]:
     days: list[dict[str, Any]] = []
     for number, line in enumerate(lines, start=1):
         if day := _OWN_DAY.fullmatch(line):
-            if int(day[1]) != len(days) + 1:
-                raise _unlike(number, line, f"day {len(days) + 1}")
-            days.append({"days": len(days) + 1})
+            days.append({"days": _next_day(days, number, line, day[1])})
         elif days and line:
             label, _, text = line.partition(":")
             field = OWN_LABELS.get(label)
@@ -200,17 +198,22 @@ def _own_days(lines: Iterable[str]) -> list[dict[str, Any]]:
     return days
 
 
+def _next_day(days: Sequence[Any], number: int, line: str, said: str) -> int:
+    if int(said) != len(days) + 1:
+        raise _unlike(number, line, f"day {len(days) + 1}")
+    return len(days) + 1
+
+
 def _days(lines: Iterable[str]) -> list[dict[str, Any]]:
     days: list[dict[str, Any]] = []
     for number, line in enumerate(lines, start=1):
         if day := _DAY.fullmatch(line):
-            if int(day[1]) != len(days) + 1:
-                raise _unlike(number, line, f"day {len(days) + 1}")
+            day_number = _next_day(days, number, line, day[1])
             city = read_item("current_city", day[2])
             if city is None:
                 raise _unlike(number, line, "'Day 1: in City' or 'Day 1: from City to City'")
             rest = dict.fromkeys(LABELS, "-")
-            days.append({"days": len(days) + 1, "current_city": city, **rest})
+            days.append({"days": day_number, "current_city": city, **rest})
         elif days and line:
             _add(days[-1], number, line)
     if not days:

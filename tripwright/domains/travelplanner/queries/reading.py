@@ -4,7 +4,7 @@ a closed grammar, and never a guess.
 Every word of a text belongs to a phrase of `idioms.toml` (or of the writer's own `phrases.toml`),
 or to its list of words that mean nothing in any company; what is left is named, and the text is not
 read without it. Among the ways to read a text the one with the fewest such words is taken, then the
-one with the fewest phrases. So no phrase needs to know what could stand around it: a "not" that no
+one with the fewest words that mean nothing, then the one with the fewest phrases. A "not" that no
 phrase holds is itself a word that is not understood.
 
 A given value always wins; only what is absent is read, and is named in `CompleteQuery.inferred`.
@@ -169,7 +169,7 @@ COMPANY = frozenset(
 
 
 class Phrase(NamedTuple):
-    field: str  # that it is about; "nothing", or "old budget" and its like
+    field: str  # that it gives; "nothing", UNCLEAR, "home" (back where one started), "last date"
     value: str | None  # where the phrase itself is the value
     pattern: re.Pattern[str]
 
@@ -259,8 +259,8 @@ def grammar() -> Grammar:
     for field, template in _templates(idioms, written):
         piece = _piece(template, slots)
         field, _, value = field.partition(" = ")
+        phrase = Phrase(field, value or None, re.compile(piece.pattern))
         for first in piece.firsts:
-            phrase = Phrase(field, value or None, re.compile(piece.pattern))
             phrases.setdefault(first, []).append(phrase)
     return Grammar(phrases, frozenset(idioms["meaningless"].split()))
 
@@ -362,15 +362,19 @@ def read_phrases(text: str, places: Gazetteer) -> list[Said]:
 # ---- fields
 
 
-def complete(record: Mapping[str, Any], places: Gazetteer) -> CompleteQuery:
-    """The record with the fields that it lacks. Raises CouldNotInfer naming every field that its
-    text does not give, and under "text" the words that nobody understands."""
-    fields = [
+def lacking(record: Mapping[str, Any]) -> list[str]:
+    """The fields that a record leaves to its text."""
+    return [
         field
         for field in (*READ, "local_constraint")
         if field not in record or (record[field] is None and field not in NULL_IS_GIVEN)
     ]
-    text = record.get("query")
+
+
+def complete(record: Mapping[str, Any], places: Gazetteer) -> CompleteQuery:
+    """The record with the fields that it lacks. Raises CouldNotInfer naming every field that its
+    text does not give, and under "text" the words that nobody understands."""
+    fields, text = lacking(record), record.get("query")
     if not fields:
         return CompleteQuery(dict(record), ())
     unread = f"could not infer {', '.join(fields)}: the "
@@ -431,11 +435,7 @@ class _Reading:
                 return self._budget()
             case "cuisine":
                 return list(dict.fromkeys(self._values(field))) or None
-        wish = self._only(field)
-        for hint in self._values(f"hint {field}"):
-            if hint != wish:
-                raise CouldNotInfer(f"'{hint}' is mentioned, but not what must be allowed")
-        return wish
+        return self._only(field)
 
     def _values(self, field: str) -> list[Any]:
         return [each.value for each in self._said.get(field, ())]

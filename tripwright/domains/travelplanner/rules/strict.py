@@ -161,9 +161,8 @@ _FIELDS = ", ".join(FIELDS_AS_CHECKED)
 
 
 def _malformed(day: PlannedDay) -> Iterator[Evidence]:
-    fields = _FIELDS
     if day.raw is None:
-        yield day.wrong(None, "something that is not a day", f"an object with {fields}")
+        yield day.wrong(None, "something that is not a day", f"an object with {_FIELDS}")
         return
     for field in FIELDS_AS_CHECKED:
         if not isinstance(value := day.raw.get(field), str):
@@ -175,7 +174,7 @@ def _malformed(day: PlannedDay) -> Iterator[Evidence]:
                 requirement = f"the number {day.number}: days are counted from 1, in order"
                 yield day.wrong(key, shown(value), requirement)
         elif key not in FIELDS_AS_CHECKED:
-            requirement = f"nothing beside days, {fields}"
+            requirement = f"nothing beside days, {_FIELDS}"
             yield day.wrong(shown(printable(key)), "a key of no plan", requirement)
     for key in day.raw.repeated if isinstance(day.raw, RepeatedKeys) else ():
         yield day.wrong(shown(printable(key)), "the same key again", "each key once in a day")

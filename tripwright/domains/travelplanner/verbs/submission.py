@@ -221,7 +221,8 @@ class SubmissionCheck:
                 elif there > place:
                     missing = f"{counted(there - place, 'request')} before it without a line"
                     yield number, f"{missing}; a missing plan is null"
-                elif (first := self._first(record, number)) != number:
+                first = self._first(record, number)
+                if first != number and there >= place:
                     yield number, f"the 'query' of line {first} again"
                 yield from ((number, problem) for problem in self._problems_of(there, record))
                 place = max(place, there + 1)
