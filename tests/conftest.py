@@ -23,6 +23,7 @@ import pytest
 # before anything imports torch; processes that tests start inherit it.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+from tests.chat_rules import broken_rule
 from tripwright.agent.chat import ChatFormat, Shown
 from tripwright.cli.main import main
 from tripwright.domains import dialect_named, domain_named
@@ -204,8 +205,9 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., str]]:
 
     answer(request) gets the body of a POST, with the "path" and the "key" sent and the "port" that
     the client has, and gives (status, raw body, headers); None hangs until the test ends, and what
-    it raises drops the connection. Every answer is JSON of the length that it has, unless the
-    headers lie. With `keep` connections are kept.
+    it raises drops the connection. A chat completion's request that breaks the published rules gets
+    a 400 and never comes there. Every answer is JSON of the length that it has, unless the headers
+    lie. With `keep` connections are kept.
     """
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
@@ -221,11 +223,15 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., str]]:
                 self.answer({})
 
             def do_POST(self) -> None:
-                self.answer(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                asked = self.path.endswith("/chat/completions")
+                self.answer(body, broken_rule(body) if asked else None)
 
-            def answer(self, body: dict[str, Any]) -> None:
+            def answer(self, body: dict[str, Any], refusal: str | None = None) -> None:
                 sent = {"path": self.path, "key": self.headers["Authorization"]}
-                answered = answer({**sent, "port": self.client_address[1], **body})
+                answered: Answered = (400, json.dumps({"error": {"message": refusal}}).encode(), {})
+                if refusal is None:
+                    answered = answer({**sent, "port": self.client_address[1], **body})
                 if answered is None:
                     ended.wait(20)
                     return

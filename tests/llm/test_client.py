@@ -140,7 +140,8 @@ def test_odd_text_of_the_model_can_be_sent_back(server):
     completion = client.complete(MESSAGES)
     assert isinstance(completion, Completion) and completion.finish_reason is None
     assert isinstance(
-        client.complete([*MESSAGES, {"role": "assistant", "content": completion.text}]), Completion
+        client.complete([*MESSAGES, {"role": "assistant", "content": completion.text}, *MESSAGES]),
+        Completion,
     )
 
 

@@ -6,11 +6,14 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import islice
 from typing import Any, cast
 
 import pytest
 
+from tests.chat_rules import broken_rule
 from tests.conftest import Letters, short_query
+from tests.evals.conftest import choice_of
 from tripwright.agent.chat import (
     CHARACTERS_PER_PROMPT_TOKEN,
     CHARACTERS_PER_TOKEN,
@@ -20,13 +23,14 @@ from tripwright.agent.chat import (
 )
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.turn import write_call
-from tripwright.domains import dialect_named
+from tripwright.domains import dialect_named, dialects, domain_of
 from tripwright.domains.travelplanner.task import TripTask
 from tripwright.episode import Session, open_session
 from tripwright.errors import UserError
 from tripwright.llm.client import ChatEndpoint, Completion, Fault, RequestedCall
 from tripwright.llm.endpoint import MOST_FAULTS
-from tripwright.policies.endpoint import EndpointPolicy, messages
+from tripwright.policies.endpoint import EndpointPolicy
+from tripwright.training.trips import GeneratedTrips, expert_session
 from tripwright.transcript import StopReason
 from tripwright.world.store import World
 
@@ -54,6 +58,7 @@ class Script:
     def complete(
         self, sent: list[dict[str, Any]], tools: Any = None, max_tokens: int | None = None
     ) -> Completion | Fault:
+        assert broken_rule({"model": "m", "messages": sent, "tools": tools}) is None
         self.requests.append((sent, tools))
         self.budgets.append(max_tokens)
         self.before()
@@ -241,15 +246,44 @@ def test_without_native_tools_the_schemas_are_in_the_prompt_and_calls_are_text(w
     ]
 
 
-def test_a_dialect_without_schemas_is_sent_as_it_is(world):
-    script = Script(
-        Completion(write_call("calculator", {"expression": "1+1"}), (), "stop", {}), ANSWER
+PLAYED = [(name, native) for name, each in dialects().items() for native in (True, False)]
+
+
+@pytest.mark.parametrize(("name", "native"), PLAYED)
+def test_a_whole_episode_keeps_to_the_published_rules(name, native, serve):
+    """The expert's, said by a server that holds every request to the rules (`serve`)."""
+    dialect, domain = dialect_named(name), domain_of(name)
+    ((request, place),) = islice(GeneratedTrips(domain, ("nano",), 3, 1), 1)
+    expert = expert_session(request, place, dialect, None)
+    said = [s.text for s in expert.transcript.segments if s.role == "assistant"]
+    asked: list[dict[str, Any]] = []
+
+    def answer(request: dict[str, Any]) -> tuple[int, bytes, dict[str, str]]:
+        asked.append(request)
+        turn = said[sum(message["role"] == "assistant" for message in request["messages"])]
+        message = {"role": "assistant", "content": turn}
+        choice = choice_of(turn) if "tools" in request else {"message": message}
+        return 200, json.dumps({"choices": [choice]}).encode(), {}
+
+    endpoint = ChatEndpoint(serve(answer), "m", max_retries=0)
+    (played,) = EndpointPolicy(endpoint, native_tools=native).play(
+        [open_session(expert.task, dialect)]
     )
-    played = play_one(world, script, dialect_named("compact"))
-    sent, tools = script.requests[-1]
-    assert tools is None
-    assert sent == [{"role": s.role, "content": s.text} for s in played.transcript.segments[:-1]]
-    assert messages(played.transcript, "verbatim", [])[-1]["content"] == "<answer>[]</answer>"
+    assert played.transcript.stop_reason is StopReason.ANSWER, played.transcript.fault
+    texts = [[s.text for s in each.transcript.segments] for each in (played, expert)]
+    assert texts[0] == texts[1] and len(asked) == len(said) > 2
+    in_words = not (native and dialect.tools_in_prompt)
+    assert {"tools" not in request for request in asked} == {in_words}
+    frames = [f"<tool_response>\n{text}\n</tool_response>" for text in texts[0][3::2]]
+    users = [m["content"] for m in asked[-1]["messages"] if m["role"] == "user"]
+    assert users[1:] == (frames if in_words else [])
+
+
+def test_a_call_of_a_name_that_no_service_takes_is_words(world):
+    odd = write_call("search the web", {})
+    sent = play_one(world, script := Script(Completion(odd, (), "stop", {}), ANSWER)).transcript
+    assert sent.stop_reason is StopReason.ANSWER and sent.calls[0].error
+    assert [m["role"] for m in script.requests[1][0]] == ["system", "user", "assistant", "user"]
 
 
 @pytest.mark.parametrize(

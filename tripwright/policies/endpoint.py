@@ -8,12 +8,13 @@ words into the model's mouth (law 4). In a run every completion is kept in calls
 used, and an episode that is played again takes its turns from there (`llm/paid_calls.py`).
 
 A model without the tools at hand natively is told of them in the notation of Hermes and Qwen; a
-dialect that shows no schemas (its models learned the tools) is sent as it is.
+dialect whose prompt lists them itself, or whose models learned them, is sent as it is.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any, Literal
@@ -28,6 +29,8 @@ from tripwright.policies.base import play_in_threads
 from tripwright.transcript import Transcript
 
 TOOL_CALL = "<tool_call>"
+# what OpenAI takes as one; a model that writes its call as text may invent others
+FUNCTION_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 HERMES_PROMPT = """{system}
 
@@ -151,42 +154,42 @@ def messages(
     """The conversation so far as an endpoint wants it, without the exchanges that have left the
     context (`Segment.context_from`).
 
-    native: assistant {"content", "tool_calls"}, tool {"tool_call_id", "content"}; hermes: the
-    schemas in the system prompt, calls as text, answers as <tool_response> of the user; verbatim:
-    role and text of every segment.
+    native: assistant {"content", "tool_calls"} and tool {"tool_call_id", "content"}; hermes and
+    verbatim: calls are words of the assistant, and what a tool answers is the user's, between
+    <tool_response> tags, as STAR's agent, DeepTravel's prompt and Qwen's templates have it: hosted
+    services refuse a tool's answer to no native call. With hermes the schemas go into the system
+    prompt.
     """
-    visible = transcript.visible(context_from)
-    if how == "verbatim":
-        return [{"role": segment.role, "content": segment.text} for segment in visible.values()]
-    written = _hermes if how == "hermes" else _native
-    return [written(transcript, number, schemas) for number in visible]
+    written = _native if how == "native" else _in_words
+    sent = [written(transcript, number) for number in transcript.visible(context_from)]
+    if how == "hermes" and sent[0]["role"] == "system":
+        lines = "\n".join(json.dumps(schema, ensure_ascii=False) for schema in schemas)
+        sent[0]["content"] = HERMES_PROMPT.format(system=sent[0]["content"], schemas=lines)
+    return sent
 
 
-def _hermes(transcript: Transcript, number: int, schemas: list[dict[str, Any]]) -> dict[str, Any]:
+def _in_words(transcript: Transcript, number: int) -> dict[str, Any]:
     segment = transcript.segments[number]
-    match segment.role:
-        case "system":
-            lines = "\n".join(json.dumps(schema, ensure_ascii=False) for schema in schemas)
-            text = HERMES_PROMPT.format(system=segment.text, schemas=lines)
-            return {"role": "system", "content": text}
-        case "tool":
-            text = f"<tool_response>\n{segment.text}\n</tool_response>"
-            return {"role": "user", "content": text}
+    if segment.role == "tool":
+        text = f"<tool_response>\n{segment.text}\n</tool_response>"
+        return {"role": "user", "content": text}
     return {"role": segment.role, "content": segment.text}
 
 
-def _native(transcript: Transcript, number: int, schemas: list[dict[str, Any]]) -> dict[str, Any]:
+def _native(transcript: Transcript, number: int) -> dict[str, Any]:
     segment = transcript.segments[number]
-    if segment.role == "tool" and transcript.segments[number - 1].call is None:
-        return {"role": "user", "content": segment.text}  # an error: there is no call it answers
-    if segment.role == "tool":
-        return {"role": "tool", "tool_call_id": _call_id(number - 1), "content": segment.text}
-    if segment.call is None:
-        return {"role": segment.role, "content": segment.text}
-    function = {"name": segment.call.name, "arguments": json.dumps(segment.call.arguments)}
-    said = segment.text.partition(TOOL_CALL)[0]
-    call = {"id": _call_id(number), "type": "function", "function": function}
-    return {"role": "assistant", "content": said, "tool_calls": [call]}
+    answers = segment.role == "tool"
+    turn = number - 1 if answers else number
+    call = transcript.segments[turn].call
+    if call is None or not FUNCTION_NAME.fullmatch(call.name):
+        return _in_words(transcript, number)
+    if answers:
+        return {"role": "tool", "tool_call_id": _call_id(turn), "content": segment.text}
+    function = {"name": call.name, "arguments": json.dumps(call.arguments)}
+    thought, closed, rest = segment.text.rpartition("</think>")
+    said = thought + closed + rest.partition(TOOL_CALL)[0]
+    made = {"id": _call_id(turn), "type": "function", "function": function}
+    return {"role": "assistant", "content": said, "tool_calls": [made]}
 
 
 def _call_id(segment: int) -> str:

@@ -12,10 +12,7 @@ with every fact in words; `facts` says it constraint by constraint. Its figures 
 score.json. They count every epoch as a sample of its query, so that intervals take whole queries,
 as there.
 
-What Inspect's model is sent is what `--policy endpoint` sends (`policies/endpoint.py`), with one
-difference: a dialect whose prompt lists the tools itself makes no native calls, so its tool answers
-go as the user's words, between `<tool_response>` tags, because most providers refuse a tool's
-answer to no call."""
+What Inspect's model is sent is what `--policy endpoint` sends (`policies/endpoint.py`)."""
 
 from __future__ import annotations
 
@@ -137,10 +134,6 @@ def _message(message: dict[str, Any]) -> ChatMessage:
                 for id, each in functions
             ]
         }
-    elif message["role"] == "tool" and "tool_call_id" not in message:
-        # as Qwen's chat templates write what a tool said, and as STAR's agent does
-        text = f"<tool_response>\n{message['content']}\n</tool_response>"
-        message = {"role": "user", "content": text}
     return _MESSAGE.validate_python(message)
 
 
