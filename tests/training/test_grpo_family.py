@@ -263,6 +263,20 @@ def test_the_sampler_is_corrected_for(make, pair, given_groups, lab):
         if m
     ]
     assert 0 < max(weights) <= 1.2 + 1e-6 and len(set(weights)) > 3
+    recomputed = make(replace(SETTINGS, prompts_per_step=1, importance=Importance(recompute=True)))
+    same = recomputed.take_step()
+    assert same["logprob_gap"] == after["logprob_gap"] and same["clip_fraction"] == 0
+    assert all(set(r.weights_T) <= {0.0, 1.0} for r in recomputed.learned[0])
+
+
+@pytest.mark.parametrize("loss", ["gspo", "cispo"])
+def test_a_loss_by_its_name(make, pair, given_groups, loss):
+    """At the first update the ratios of both are 1 where the trainer's log-probabilities are the
+    old ones, and so are their gradients the clipped loss's."""
+    given_groups([pair("final", "empty")])
+    at_first = replace(SETTINGS, prompts_per_step=1, importance=Importance(recompute=True))
+    norms = [make(replace(at_first, loss=name)).take_step()["grad_norm"] for name in (None, loss)]
+    assert norms[0] == pytest.approx(norms[1], rel=1e-4) and norms[0] > 0
 
 
 # ---- with a model that talks

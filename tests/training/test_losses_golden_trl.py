@@ -26,7 +26,7 @@ def weights_of(loss_type: str, mask_NT: Any, half: slice, max_completion_length:
     part_NT, rollouts, tokens = mask_NT[half], len(mask_NT), int(mask_NT.sum())
     if loss_type == "grpo":
         return ours.token_weights(part_NT, "trajectory-mean", rollouts, tokens)
-    if loss_type == "dapo":
+    if loss_type in ("dapo", "cispo"):
         return ours.token_weights(part_NT, "token-mean", rollouts, tokens)
     if loss_type == "luspo":
         return ours.token_weights(part_NT, "trajectory-sum", rollouts, tokens)
@@ -45,7 +45,8 @@ def weights_of(loss_type: str, mask_NT: Any, half: slice, max_completion_length:
 )
 @pytest.mark.parametrize("n", range(len(GOLDEN["losses"][0]["settings"])))
 def test_losses_and_gradients(case, n):
-    """Clip, clip-higher, delta, β·KL and five aggregations, over two micro-batches of one step.
+    """Clip, clip-higher, delta, β·KL, GSPO, CISPO and six aggregations, over two micro-batches of
+    one step. TRL's CISPO has no lower bound, and its epsilon_high is the ratio itself.
 
     TRL's default multiplies k3 by the ratio to the old policy (use_bias_correction_kl), which is
     one more product here.
@@ -58,7 +59,14 @@ def test_losses_and_gradients(case, n):
     advantages_NT = torch.tensor(case["advantages"])[:, None].expand_as(mask_NT)
     clip = ours.Clip(used["epsilon_low"], used["epsilon_high"], used["delta"])
     old_NT = torch.tensor(case["old_per_token_logps"])
-    losses_NT, _ = ours.clipped_loss(logprobs, old_NT, advantages_NT, clip)
+    columns = (logprobs, old_NT, advantages_NT)
+    if used["loss_type"] == "cispo":
+        open_below = ours.Clip(1 - 1e-7, used["epsilon_high"] - 1)
+        losses_NT, _ = ours.cispo_loss(*columns, mask_NT > 0, open_below)
+    elif used["importance_sampling_level"] == "sequence":
+        losses_NT, _ = ours.gspo_loss(*columns, mask_NT > 0, clip)
+    else:
+        losses_NT, _ = ours.clipped_loss(*columns, clip)
     kl_NT = ours.kl_estimate(logprobs, torch.tensor(case["ref_per_token_logps"]), "k3")
     losses_NT = losses_NT + used["beta"] * kl_NT * (
         (logprobs - old_NT).exp() if used["use_bias_correction_kl"] else 1.0

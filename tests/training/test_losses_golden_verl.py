@@ -75,6 +75,32 @@ def test_policy_loss_and_gradient(case, n):
     )
 
 
+@pytest.mark.parametrize("case", GOLDEN["policy"], ids=["5x6", "6x9"])
+def test_named_losses(case):
+    """GSPO and CISPO with every aggregation, Dr. GRPO's constant length of 50 among them."""
+    mask_NT, old_NT = torch.tensor(case["mask"]), torch.tensor(case["old"])
+    near_NT = old_NT + (torch.tensor(case["logprobs"]) - old_NT).clamp(-3, 3)
+    for used in case["named"]:
+        logprobs = near_NT.clone().requires_grad_()
+        losses_NT, clipped_NT = ours.LOSSES[used["name"]](
+            logprobs,
+            old_NT,
+            torch.tensor(case["advantages"]),
+            mask_NT > 0,
+            ours.Clip(used["low"], used["high"], None),
+        )
+        mode, constant = used["mode"].removesuffix("-norm"), used["mode"].endswith("-norm")
+        weights_NT = ours.token_weights(
+            mask_NT, AGGREGATION[mode], len(mask_NT), int(mask_NT.sum())
+        )
+        loss = (losses_NT * weights_NT).sum() / (50 if constant else 1)
+        loss.backward()
+        close(loss, used["loss"])
+        close(logprobs.grad, used["gradient"])
+        clipped_share = float((clipped_NT * mask_NT).sum() / mask_NT.sum())
+        assert clipped_share == pytest.approx(used["clipped_share"], abs=1e-6)
+
+
 @pytest.mark.parametrize(
     "case", GOLDEN["aggregated"], ids=lambda case: f"{len(case['mask'])}x{len(case['mask'][0])}"
 )
@@ -168,6 +194,21 @@ def test_value_loss(case):
         loss.backward()
         close(loss, used["loss"])
         close(fresh.grad, used["gradient"])
+
+
+@pytest.mark.parametrize("case", GOLDEN["importance"], ids=["near", "far"])
+def test_rows_far_off_by_their_geometric_mean(case):
+    mask_NT = torch.tensor(case["mask"])
+    columns = torch.tensor(case["trainer"]), torch.tensor(case["sampler"])
+    for cap, kept in case["kept_by_sequence_cap"].items():
+        settings = ours.Importance("truncate", 2.0, "token", sequence_cap=float(cap))
+        weights_NT, figures = ours.importance_weights(*columns, settings, mask_NT)
+        tokens_alone_NT, _ = ours.importance_weights(
+            *columns, ours.Importance("truncate", 2.0), mask_NT
+        )
+        kept_NT = torch.tensor(kept)
+        close(weights_NT, tokens_alone_NT * kept_NT)
+        assert figures["rejected_share"] == pytest.approx(1 - float(kept_NT[:, 0].mean()))
 
 
 @pytest.mark.parametrize("case", GOLDEN["importance"], ids=["near", "far"])

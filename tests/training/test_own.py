@@ -141,7 +141,7 @@ def test_an_advantage_and_an_algorithm_train():
         ('loss = "mine:detached"', "'mine:detached' returned a loss without a gradient"),
         ('loss = "mine:broken"', r"'mine:broken' raised KeyError at .*mine\.py:"),
         ('advantage = {function = "mine:endless"}', "'mine:endless' returned an advantage that is"),
-        ('loss = "mine"', "grpo: 'mine' is no name of your own code"),
+        ('loss = "mine"', "grpo: 'mine' is no .* or a loss gspo or cispo"),
     ],
 )
 def test_a_name_that_cannot_be_had_is_refused_before_anything_is_made(more, words):

@@ -41,6 +41,7 @@ from tripwright.training.batches import (
 )
 from tripwright.training.credit import advantages_by_evidence
 from tripwright.training.losses import (
+    LOSSES,
     Aggregation,
     Clip,
     Importance,
@@ -102,8 +103,11 @@ class ReplaySettings:
 
 @dataclass(frozen=True, kw_only=True)
 class GrpoSettings(RolloutSettings):
-    loss: str | None = None  # a function of one's own (`own.own_loss`) in place of the clipped loss
+    # in place of the clipped loss: one of `losses.LOSSES`, or one's own (`own.own_loss`)
+    loss: str | None = None
     aggregation: Aggregation = "token-mean"
+    # what the loss is divided by beside; Dr. GRPO: the most tokens that a response may have
+    loss_scale_factor: Annotated[float, Gt(0)] = 1.0
     clip: Clip = Clip()
     advantage: Advantage = Advantage()
     filter: Filter = Filter()
@@ -124,7 +128,7 @@ class GrpoSettings(RolloutSettings):
     @property
     def own(self) -> dict[str, tuple[str, ...]]:
         named = {self.loss: LOSS, self.advantage.function: ADVANTAGES}
-        return {name: arguments for name, arguments in named.items() if name is not None}
+        return {name: args for name, args in named.items() if name and name not in LOSSES}
 
     def __post_init__(self) -> None:
         if pointless := {StopReason.ANSWER, StopReason.UNSCORED} & set(self.out_of_loss):
@@ -161,7 +165,7 @@ class Grpo(RlLoop[GrpoSettings]):
 
         rollouts = compared(groups_with_signal, settings, self.worker.policy.chat)
         correction: dict[str, float] = {}
-        if settings.importance.correction != "none":
+        if settings.importance.asks_trainer:
             rollouts, correction = corrected(self.decoder, rollouts, settings, settings.importance)
         figures = {
             **self.update(rollouts, scale),
@@ -205,7 +209,7 @@ class Grpo(RlLoop[GrpoSettings]):
         return {
             "grad_norm": sum(norms) / len(norms),
             "entropy": sums["entropy"] / n,
-            **({"clip_fraction": sums["clipped"] / n} if self.settings.loss is None else {}),
+            **({"clip_fraction": sums["clipped"] / n} if "clipped" in sums else {}),
             # mean |log-probability now − when it was sampled|, before and between updates
             "logprob_gap": sums["gap"] / n,
             **({"kl": sums["kl"] / n} if self.settings.has_reference else {}),
@@ -233,7 +237,8 @@ class Grpo(RlLoop[GrpoSettings]):
                 len(tokens_of),
                 torch.tensor([row.rollout.tokens for row in rows], device=self.decoder.device),
             )
-            if settings.importance.correction != "none":
+            weights_NT = weights_NT / settings.loss_scale_factor
+            if settings.importance.asks_trainer:
                 weights_NT = weights_NT * by_target(
                     [row.spread(row.rollout.weights_T, 1.0) for row in rows], weights_NT
                 )
@@ -299,7 +304,14 @@ def policy_loss(
     logprobs, entropy = scores_from(decoder, hidden, targets, settings, learns)
     old = batch.logprobs[action_mask_NT]
     sums = {"tokens": float(len(old))}
-    if settings.loss is not None:
+    if settings.loss in LOSSES:
+        logprobs_NT = torch.zeros_like(batch.logprobs).masked_scatter(action_mask_NT, logprobs)
+        columns = (logprobs_NT, batch.logprobs, advantages_NT, action_mask_NT)
+        losses, clipped = (
+            x[action_mask_NT] for x in LOSSES[settings.loss](*columns, settings.clip)
+        )
+        sums["clipped"] = float(clipped.sum())
+    elif settings.loss is not None:
         losses = own_loss(settings.loss, logprobs, batch.logprobs, advantages_NT, action_mask_NT)
     else:
         advantages = advantages_NT[action_mask_NT]

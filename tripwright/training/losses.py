@@ -8,7 +8,9 @@ code gave for these functions, and the scripts that made them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 import torch
@@ -107,15 +109,56 @@ def clipped_loss(
     return loss, clipped
 
 
+# ---- other losses, by their name in a recipe (`grpo.loss`). All take and return (N, T); what they
+# say outside the mask means nothing.
+
+PolicyLoss = Callable[[Tensor, Tensor, Tensor, Tensor, Clip], tuple[Tensor, Tensor]]
+
+
+def gspo_loss(
+    logprobs_NT: Tensor, old_NT: Tensor, advantages_NT: Tensor, mask_NT: Tensor, clip: Clip
+) -> tuple[Tensor, Tensor]:
+    """Per-token loss and which tokens were clipped: PPO's, with one ratio for a sequence, the
+    geometric mean of its tokens' (GSPO, arXiv 2507.18071, eq. 7; verl's "gspo", TRL's
+    importance_sampling_level "sequence").
+
+    Every token has the ratio's value and its own gradient (eq. 14), so that any aggregation and
+    advantages per token go with it. It has no dual clip. The paper's range is narrow: 0.0003 and
+    0.0004.
+    """
+    gap_NT = (logprobs_NT - old_NT).detach().masked_fill(~mask_NT, 0.0)
+    mean_N1 = gap_NT.sum(1, keepdim=True) / mask_NT.sum(1, keepdim=True).clamp(min=1)
+    mean_N1 = mean_N1.clamp(-LARGEST_LOG_RATIO, LARGEST_LOG_RATIO)
+    # the value of the mean, the gradient of the token
+    as_old_NT = logprobs_NT.detach() - mean_N1
+    return clipped_loss(logprobs_NT, as_old_NT, advantages_NT, replace(clip, dual=None))
+
+
+def cispo_loss(
+    logprobs_NT: Tensor, old_NT: Tensor, advantages_NT: Tensor, mask_NT: Tensor, clip: Clip
+) -> tuple[Tensor, Tensor]:
+    """Per-token loss and which tokens were clipped: −A · log π, weighted by the clipped ratio
+    without its gradient, so that clipped tokens go on to learn (CISPO, arXiv 2506.13585, eq. 4;
+    verl's "cispo"; TRL's has no lower bound, and its epsilon_high is 1 + `high`)."""
+    ratio_NT = (logprobs_NT - old_NT).detach().clamp(-LARGEST_LOG_RATIO, LARGEST_LOG_RATIO).exp()
+    held_NT = ratio_NT.clamp(1 - clip.low, 1 + clip.high)
+    return -held_NT * advantages_NT * logprobs_NT, held_NT != ratio_NT
+
+
+LOSSES: dict[str, PolicyLoss] = {"gspo": gspo_loss, "cispo": cispo_loss}
+
+
 # ---- how per-token losses become one number: each paper and framework weighs tokens, rollouts and
 # groups differently
 
 # Name, and who uses it:
 # "token-mean"        the config of P6; verl token-mean; TRL dapo
 # "group-token-mean"  the formula of S6 (1/Σ|H| within each group)
-# "trajectory-mean"   the formula of P6 (1/T within each rollout); verl seq-mean-token-mean; TRL
-# grpo "trajectory-sum"    verl seq-mean-token-sum; TRL luspo at token level; Dr. GRPO, but for the
-# constant length it divides by
+# "trajectory-mean"   the formula of P6 (1/T within each rollout); verl seq-mean-token-mean;
+#                     TRL grpo
+# "trajectory-sum"    verl seq-mean-token-sum; TRL luspo at token level; divided by a constant
+#                     (`grpo.loss_scale_factor`) it is Dr. GRPO's: verl seq-mean-token-sum-norm,
+#                     TRL dr_grpo
 Aggregation = Literal["token-mean", "group-token-mean", "trajectory-mean", "trajectory-sum"]
 
 
@@ -232,11 +275,22 @@ class Importance:
     "none": only measure. "truncate": min(ratio, cap), truncated importance sampling (TIS). "mask":
     0 where the ratio is above the cap. Level "sequence" takes one ratio per row, the product over
     its tokens (unbiased, high variance); "token" one per token (biased, low).
+
+    `sequence_cap` c, beside any correction: rows whose ratios have a geometric mean outside
+    [1/c, c] weigh 0 (verl's rollout_rs "seq_mean_k1"). `recompute`: the loss takes its ratio to the
+    trainer's log-probabilities even where nothing is corrected (row P6).
     """
 
     correction: Correction = "none"
     cap: Annotated[float, Gt(0)] = 2.0
     level: Level = "token"
+    sequence_cap: Annotated[float, Gt(1)] | None = None
+    recompute: bool = False
+
+    @property
+    def asks_trainer(self) -> bool:
+        """Whether the trainer's log-probabilities before the update are needed."""
+        return self.correction != "none" or self.sequence_cap is not None or self.recompute
 
 
 def importance_weights(
@@ -256,6 +310,7 @@ def importance_weights(
       capped_share         share of the ratios above the cap (of rows at level "sequence"), whether
       or not they are corrected effective_share      effective sample size of the uncapped ratios
       over their number, (Σw)²/(n Σw²) (rows at "sequence"); 1: no gap
+      rejected_share       share of the rows outside `sequence_cap`, where one is given
     """
     with torch.no_grad():
         mask_NT = torch.ones_like(trainer_logprobs, dtype=torch.bool) if mask is None else mask > 0
@@ -272,9 +327,15 @@ def importance_weights(
             weights = ratio.masked_fill(ratio > settings.cap, 0.0)
         else:
             weights = torch.ones_like(ratio)
-        return weights.expand_as(gap) * mask_NT, _figures(
-            gap[mask_NT], ratio[ratio_mask], settings.cap
-        )
+        figures = _figures(gap[mask_NT], ratio[ratio_mask], settings.cap)
+        if settings.sequence_cap is not None:
+            held = gap.clamp(-LARGEST_LOG_RATIO, LARGEST_LOG_RATIO)
+            mean = held.sum(-1, keepdim=True) / mask_NT.sum(-1, keepdim=True).clamp(min=1)
+            far = mean.abs() > math.log(settings.sequence_cap)
+            weights = weights.masked_fill(far, 0.0)
+            rows = mask_NT.any(-1, keepdim=True)
+            figures["rejected_share"] = float(far[rows].to(gap.dtype).mean()) if rows.any() else 0.0
+        return weights.expand_as(gap) * mask_NT, figures
 
 
 def _figures(gaps: Tensor, ratios: Tensor, cap: float) -> dict[str, float]:

@@ -50,6 +50,7 @@ from tripwright.tools.faults import Faults
 from tripwright.training.algorithms import ALGORITHMS
 from tripwright.training.grpo import GrpoSettings
 from tripwright.training.loggers import check_loggers
+from tripwright.training.losses import LOSSES
 from tripwright.training.nano import NanoShape
 from tripwright.training.ppo import PpoSettings
 from tripwright.training.recipe_list import recipe_named
@@ -553,7 +554,8 @@ def _rl_problems(recipe: Recipe, table: str, settings: RolloutSettings) -> Itera
             yield f"{table}.tool_threads is of our own engine: leave it or {table}.server out."
     for name in settings.own:
         if not OWN_NAME.fullmatch(name):
-            yield f"{table}: '{name}' is no name of your own code. Expected module:function."
+            known = f", or a loss {' or '.join(LOSSES)}" if grpo and name == grpo.loss else ""
+            yield f"{table}: '{name}' is no name of your own code. Expected module:function{known}."
     for spec in curriculum.rewards:
         try:
             check_reward_spec(spec, domain.rewards, domain.judge.facts)

@@ -32,6 +32,7 @@ BASE = {
     "delta": None,
     "beta": 0.0,
     "use_bias_correction_kl": False,
+    "importance_sampling_level": "token",
 }
 SETTINGS = [
     *({"loss_type": name} for name in ("grpo", "bnpo", "dr_grpo", "dapo", "luspo")),
@@ -41,6 +42,9 @@ SETTINGS = [
     {"loss_type": "luspo", "beta": 0.001},
     {"loss_type": "dapo", "beta": 0.04},
     {"loss_type": "dapo", "beta": 0.04, "use_bias_correction_kl": True},
+    {"loss_type": "grpo", "epsilon_high": 0.28, "importance_sampling_level": "sequence"},  # GSPO
+    {"loss_type": "cispo", "epsilon_high": 1.28},
+    {"loss_type": "dr_grpo", "epsilon_high": 0.28},
 ]
 
 
@@ -179,6 +183,7 @@ def losses(group: int, tokens: int, seed: int) -> dict[str, Any]:
         )
         trainer.args.use_bias_correction_kl = used["use_bias_correction_kl"]
         trainer.epsilon_low, trainer.epsilon_high = used["epsilon_low"], used["epsilon_high"]
+        trainer.importance_sampling_level = used["importance_sampling_level"]
         parts, gradients = [], []
         for half in (slice(0, group), slice(group, rows)):
             part = {name: tensor[half] for name, tensor in inputs.items()} | {

@@ -16,7 +16,10 @@ from typing import Any
 import numpy as np
 import torch
 from verl.trainer.ppo import core_algos
-from verl.trainer.ppo.rollout_corr_helper import compute_rollout_correction_and_rejection_mask
+from verl.trainer.ppo.rollout_corr_helper import (
+    compute_rollout_correction_and_rejection_mask,
+    compute_rollout_rejection_mask,
+)
 from verl.utils.torch_functional import entropy_from_logits, masked_whiten
 from verl.workers.config import ActorConfig
 
@@ -115,7 +118,30 @@ def policy(rows: int, tokens: int, seed: int) -> dict[str, Any]:
     return {name: numbers(tensor) for name, tensor in given.items()} | {
         "weights": numbers(weights),
         "found": found,
+        "named": named_losses(given),
     }
+
+
+def named_losses(given: dict[str, torch.Tensor]) -> list[dict[str, Any]]:
+    """GSPO and CISPO, and Dr. GRPO's constant, with log ratios within ±3 (verl cuts GSPO at 10)."""
+    near = given["old"] + (given["logprobs"] - given["old"]).clamp(-3, 3)
+    found = []
+    for name, low, high in (("gspo", 0.2, 0.28), ("gspo", 3e-4, 4e-4), ("cispo", 0.2, 0.28)):
+        for mode in (*MODES[:3], "seq-mean-token-sum-norm"):
+            logprobs = near.clone().requires_grad_()
+            clips = {"clip_ratio": low, "clip_ratio_low": low, "clip_ratio_high": high}
+            config = ActorConfig(
+                strategy="fsdp", rollout_n=1, ppo_micro_batch_size_per_gpu=1, **clips
+            )
+            config.global_batch_info["loss_scale_factor"] = 50
+            loss, metrics = core_algos.get_policy_loss_fn(name)(
+                given["old"], logprobs, given["advantages"], given["mask"], mode, config
+            )
+            loss.backward()
+            case = {"name": name, "low": low, "high": high, "mode": mode}
+            case["clipped_share"] = metrics["actor/pg_clipfrac"]
+            found.append(case | {"loss": numbers(loss), "gradient": numbers(logprobs.grad)})
+    return found
 
 
 def aggregated(rows: int, tokens: int, seed: int) -> dict[str, Any]:
@@ -218,7 +244,14 @@ def importance(rows: int, tokens: int, seed: int, largest: float) -> dict[str, A
                         "figures": figures,
                     }
                 )
+    kept = {
+        cap: numbers(
+            compute_rollout_rejection_mask(trainer - sampler, mask, "seq_mean_k1", str(cap))[0]
+        )
+        for cap in (1.05, 1.2, 2.0)
+    }
     return {
+        "kept_by_sequence_cap": kept,
         "mask": numbers(mask),
         "trainer": numbers(trainer),
         "sampler": numbers(sampler),

@@ -13,3 +13,8 @@ STOP = "stop"  # there: asks the trainer to save and to end after its step
 STATE = "tripwright.json"  # in verl's checkpoints: what the next steps depend on beside its own
 TRACKER = "latest_checkpointed_iteration.txt"  # verl's word for its newest whole checkpoint
 HUGGING_FACE = "actor/huggingface"  # in a checkpoint: the model as `from_pretrained` reads it
+
+
+def policy_loss_name(loss: str | None) -> str:
+    """Under which a loss of a recipe (`grpo.loss`) is registered with verl."""
+    return NAME if loss is None else f"{NAME}_{loss}"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tripwright.bridges.verl import FOLDER, NAME
+from tripwright.bridges.verl import FOLDER, NAME, policy_loss_name
 from tripwright.errors import UserError
 from tripwright.training.grpo import GrpoSettings
 from tripwright.training.recipe import ClusterSettings, Recipe
@@ -39,14 +39,14 @@ def check_for_verl(recipe: Recipe) -> GrpoSettings:
 
 
 def _refusals(recipe: Recipe, grpo: GrpoSettings, verl: ClusterSettings) -> Iterator[str]:
-    summed = grpo.aggregation != "token-mean"
+    summed = grpo.aggregation != "token-mean" or grpo.loss_scale_factor != 1
     refused = {
         "[grpo.branching]; leave it out": grpo.branching,
         "[grpo.server]; leave it out: verl has servers of its own": grpo.server,
         "[model.lora]; leave it out": recipe.model.lora,
         "code of your own (grpo.loss, grpo.advantage.function); leave it out": grpo.own,
         "narrow model.weights; leave them in float32": recipe.model.weights != "float32",
-        "[grpo.importance]; leave it out": grpo.importance.correction != "none",
+        "[grpo.importance]; leave it out": grpo.importance.asks_trainer,
         "grpo.optimizer other than adamw": grpo.optimizer.name != "adamw",
         "grpo.optimizer.state (verl.offload moves it to the machine's memory); leave it out": (
             grpo.optimizer.state != "float32"
@@ -56,10 +56,8 @@ def _refusals(recipe: Recipe, grpo: GrpoSettings, verl: ClusterSettings) -> Iter
             grpo.max_minutes or grpo.max_epochs
         ),
         # verl adds up these terms over all tokens alike
-        '[grpo.kl] with another grpo.aggregation than "token-mean"': grpo.has_reference and summed,
-        'grpo.entropy_bonus with another grpo.aggregation than "token-mean"': (
-            grpo.entropy_bonus and summed
-        ),
+        '[grpo.kl] or grpo.entropy_bonus with another grpo.aggregation than "token-mean", or with a'
+        " grpo.loss_scale_factor": (grpo.has_reference or grpo.entropy_bonus) and summed,
         f"grpo.dtype {grpo.dtype} on a CPU; leave it out": (
             verl.sampler == "cpu" and grpo.dtype not in ("auto", "float32")
         ),
@@ -121,7 +119,7 @@ def _actor(recipe: Recipe, grpo: GrpoSettings, verl: ClusterSettings) -> dict[st
         f"{ACTOR}.use_dynamic_bsz": True,
         f"{ACTOR}.ppo_max_token_len_per_gpu": -(-tokens // verl.sequence_parallel),
         f"{ACTOR}.ulysses_sequence_parallel_size": verl.sequence_parallel,
-        f"{ACTOR}.policy_loss.loss_mode": NAME,
+        f"{ACTOR}.policy_loss.loss_mode": policy_loss_name(grpo.loss),
         f"{ACTOR}.loss_agg_mode": "token-mean",
         f"{ACTOR}.clip_ratio": grpo.clip.low,
         f"{ACTOR}.clip_ratio_low": grpo.clip.low,

@@ -146,6 +146,7 @@ def update_of(minibatch: list[Rollout], settings: GrpoSettings) -> Update:
                 len(tokens_of),
                 torch.tensor([rollout.tokens]),
             )
+            weights_1T = weights_1T / settings.loss_scale_factor
             rows.append(
                 UpdateRow(
                     rollout,

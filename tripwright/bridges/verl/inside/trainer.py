@@ -14,6 +14,7 @@ import json
 import math
 import pickle
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -35,21 +36,21 @@ from verl.utils.tensordict_utils import list_of_dict_to_tensordict
 from verl.workers.engine.fsdp.transformer_impl import FSDPEngine
 
 from tripwright.agent.chat import ChatFormat
-from tripwright.bridges.verl import NAME, STATE, STEPS, STOP
+from tripwright.bridges.verl import NAME, STATE, STEPS, STOP, policy_loss_name
 from tripwright.bridges.verl.step import Update, conditions_of, uid_of, updates_of
 from tripwright.episode import Episode, Task
 from tripwright.rewards.curriculum import CurriculumState
 from tripwright.rewards.reward import Reward
 from tripwright.training.grpo import Grpo, ReplayBuffer
 from tripwright.training.loop import StageClock
-from tripwright.training.losses import Clip, clipped_loss
+from tripwright.training.losses import LOSSES, Clip, clipped_loss
 from tripwright.training.metrics import Meter
 from tripwright.training.rollouts import Rollout, RolloutGroup
 from tripwright.training.served import RolloutServer
 
 
-@register_policy_loss(NAME)
-def weighted_clipped_loss(
+def weighted_loss(
+    name: str | None,
     old_log_prob: torch.Tensor,
     log_prob: torch.Tensor,
     advantages: torch.Tensor,
@@ -58,11 +59,15 @@ def weighted_clipped_loss(
     config: Any,
     rollout_is_weights: torch.Tensor,
 ) -> tuple[torch.Tensor, dict[str, Any]]:
-    """(N, T) each. The sum over tokens of weight × loss: the weights are shares of the whole
-    minibatch (`arranged`), so `loss_agg_mode` is not asked. verl averages gradients over its
-    ranks, hence the factor."""
+    """(N, T) each. The sum over tokens of weight × loss, the clipped one or one of `LOSSES`: the
+    weights are shares of the whole minibatch (`arranged`), so `loss_agg_mode` is not asked. verl
+    averages gradients over its ranks, hence the factor."""
     clip = Clip(config.clip_ratio_low, config.clip_ratio_high, config.clip_ratio_c)
-    loss_NT, clipped_NT = clipped_loss(log_prob, old_log_prob, advantages, clip)
+    if name is None:
+        loss_NT, clipped_NT = clipped_loss(log_prob, old_log_prob, advantages, clip)
+    else:
+        columns = (log_prob, old_log_prob, advantages, response_mask.bool())
+        loss_NT, clipped_NT = LOSSES[name](*columns, clip)
     mask_NT = response_mask.to(loss_NT.dtype)
     # padding may hold anything
     loss = torch.where(response_mask.bool(), loss_NT * rollout_is_weights, 0.0).sum()
@@ -73,6 +78,10 @@ def weighted_clipped_loss(
         "actor/logprob_gap": ((gap_NT * mask_NT).sum() / tokens).item(),
     }
     return loss * config.global_batch_info["dp_size"], metrics
+
+
+for _name in (None, *LOSSES):
+    register_policy_loss(policy_loss_name(_name))(partial(weighted_loss, _name))
 
 
 def rate_scale(step: int, settings: Any) -> float:
