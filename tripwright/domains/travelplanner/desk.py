@@ -42,7 +42,6 @@ from tripwright.domains.travelplanner.queries.reading import (
     CouldNotInfer,
     Gazetteer,
     complete,
-    read_phrases,
 )
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.queries.wording import LARGEST_BUDGET_USD, word_query
@@ -267,9 +266,10 @@ def read(text: str, place: Place) -> Understood:
     """What the reader of requests finds, and which words gave it."""
     places = Gazetteer(place.source.cities)
     try:
-        record: Mapping[str, Any] = complete({"query": text}, places).record
+        completed = complete({"query": text}, places)
+        record, phrases = completed.record, completed.said
     except CouldNotInfer as problem:
-        record = problem.fields
+        record, phrases = problem.fields, problem.said
     said = {name: value for name, value in _values(record).items() if value not in (None, "", [])}
     # who mentions no company travels alone for the reader; here the form's own default says so
     found = {name: value for name, value in said.items() if (name, value) != ("party_size", 1)}
@@ -277,7 +277,7 @@ def read(text: str, place: Place) -> Understood:
     names |= {"date": "depart_date", "days": "return_date"}
     read_spans = [
         Span(each.words[0].start, each.words[-1].end, names[each.field])
-        for each in (read_phrases(text, places) if found else ())  # an endless text gives nothing
+        for each in phrases
         if names.get(each.field) in found
     ]
     missing = {name: question for name, question in ASKED.items() if found.get(name) is None}

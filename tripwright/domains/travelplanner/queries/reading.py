@@ -2,10 +2,11 @@
 a closed grammar, and never a guess.
 
 Every word of a text belongs to a phrase of `idioms.toml` (or of the writer's own `phrases.toml`),
-or to its list of words that mean nothing in any company; what is left is named, and the text is not
-read without it. Among the ways to read a text the one with the fewest such words is taken, then the
-one with the fewest words that mean nothing, then the one with the fewest phrases. A "not" that no
-phrase holds is itself a word that is not understood.
+or means nothing there; what is left is named, and the text is not read without it. A word means
+nothing only in a sentence of which a phrase speaks of a subject that it is listed under: a
+"restaurant" beside a cuisine, never beside smoking. Among the ways to read a text the one with the
+fewest words of neither kind is taken, then the one with the fewest that mean nothing, then the one
+with the fewest phrases. A "not" or a "but" that no phrase holds is itself not understood.
 
 A given value always wins; only what is absent is read, and is named in `CompleteQuery.inferred`.
 Two answers to one question are none. Two conventions of the benchmark are relied on where a text is
@@ -45,7 +46,8 @@ LONGEST_TRIP_DAYS = 60
 
 class CouldNotInfer(ValueError):
     """The text does not say this, or says it in more than one way. Of a whole request: why, by
-    field or kind of wish, and what was read. The problem of "text" names words of no phrase."""
+    field or kind of wish, what was read, and the text as phrases. The problem of "text" names
+    words of no phrase."""
 
     def __init__(
         self,
@@ -53,17 +55,20 @@ class CouldNotInfer(ValueError):
         *,
         problems: Mapping[str, str] | None = None,
         fields: Mapping[str, Any] | None = None,
+        said: Sequence[Said] = (),
     ):
         super().__init__(message)
-        self.problems, self.fields = dict(problems or {}), dict(fields or {})
+        self.problems, self.fields, self.said = dict(problems or {}), dict(fields or {}), said
 
 
 @dataclass(frozen=True)
 class CompleteQuery:
-    """A query record with every field, and the names of those that were read from its text."""
+    """A query record with every field, the names of those that were read from its text, and the
+    text as phrases (none where nothing had to be read)."""
 
     record: dict[str, Any]
     inferred: tuple[str, ...]
+    said: Sequence[Said] = ()
 
 
 @dataclass(frozen=True)
@@ -92,7 +97,7 @@ class Mismatch:
 
 class Word(NamedTuple):
     """`plain`: lower case; a number is "#3", in words too, an amount "$1700", a place its
-    name between two "@", the end of a sentence "."."""
+    name between two "@", the end of a sentence "." or "?"."""
 
     plain: str
     start: int
@@ -148,7 +153,7 @@ def _plain(kind: str, said: str) -> list[str]:
         case "ordinal":
             return [f"#{said}th"]
         case "end" | "to":
-            return ["." if kind == "end" else "to"]
+            return ["to" if kind == "to" else said.replace("!", ".")]
     word = said.lower()
     if word in NUMBERS:
         return [f"#{NUMBERS.index(word) + 1}"]
@@ -162,20 +167,23 @@ def _plain(kind: str, said: str) -> list[str]:
 # ---- phrases
 
 
-# words of somebody who does not travel alone
-COMPANY = frozenset(
-    "we us our ourselves they them their themselves jointly family group team party".split()
-)
+# words of somebody who does not travel alone; "we" is at times a single traveller's word
+GROUP = frozenset("them jointly family group team".split())
+COMPANY = GROUP | frozenset("we us our ourselves they their themselves party".split())
 
 
 class Phrase(NamedTuple):
-    field: str  # that it gives; "nothing", UNCLEAR, "home" (back where one started), "last date"
+    field: str  # that it gives; UNCLEAR, NO_FIELDS, "home" (back where one started), "last date"
     value: str | None  # where the phrase itself is the value
     pattern: re.Pattern[str]
+    subjects: frozenset[str]  # that a sentence with it speaks of
+    company: frozenset[str]  # subjects: it means nothing where its sentence speaks of one of them
 
 
 UNCLEAR = "unclear"  # the field of phrases that are known to leave open what is meant
-NOTHING = Phrase("nothing", None, re.compile(""))  # of a word that means nothing
+# of phrases that give none: they mean nothing, there or anywhere, or only name a subject
+NO_FIELDS = ("nothing", "company", "subject")
+NOTHING = Phrase("nothing", None, re.compile(""), frozenset(), frozenset())  # a word alone
 
 
 class Said(NamedTuple):
@@ -200,7 +208,7 @@ class Said(NamedTuple):
             fixed = self.phrase.value
             return int(fixed) if fixed.isdigit() else fixed
         if self.phrase.field == "cuisine":
-            return self.words[0].plain.capitalize()
+            return self.words[-1].plain.capitalize()
         marked = next(word.plain for word in self.words if word.plain[0] in "@#$")
         if marked[0] == "$" or self.phrase.field == "budget":
             return float(marked[1:])
@@ -230,7 +238,7 @@ def _key(plain: str) -> str:
 
 class Grammar(NamedTuple):
     phrases: Mapping[str, Sequence[Phrase]]  # by what their first word may be
-    meaningless: frozenset[str]
+    meaningless: Mapping[str, frozenset[str]]  # in sentences that speak of which subjects, by word
 
 
 @cache
@@ -256,19 +264,36 @@ def grammar() -> Grammar:
     for name, template in idioms["slots"].items():
         slots[name] = _piece(template, slots)
     phrases: dict[str, list[Phrase]] = {}
+    none = frozenset[str]()
     for field, template in _templates(idioms, written):
         piece = _piece(template, slots)
         field, _, value = field.partition(" = ")
-        phrase = Phrase(field, value or None, re.compile(piece.pattern))
+        named = frozenset(value.split() if field in NO_FIELDS else [_subject(field)])
+        subjects, company = (none, named) if field == "company" else (named | {"any"}, none)
+        phrase = Phrase(field, value or None, re.compile(piece.pattern), subjects, company)
         for first in piece.firsts:
             phrases.setdefault(first, []).append(phrase)
-    return Grammar(phrases, frozenset(idioms["meaningless"].split()))
+    found: dict[str, set[str]] = {}
+    for subject, words in idioms["meaningless"].items():
+        for word in words.split():
+            found.setdefault(word, set()).add(subject)
+    return Grammar(phrases, {word: frozenset(subjects) for word, subjects in found.items()})
+
+
+def _subject(field: str) -> str:
+    """What a phrase of this field speaks of, as the words that mean nothing are listed by it."""
+    match field:
+        case "house rule" | "room type":
+            return "rooms"
+        case "cuisine" | "transportation" | "budget":
+            return field
+    return "trip"
 
 
 def _templates(idioms: Mapping[str, Any], written: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """(field, template) of both files. {rule} stands for each house rule in turn."""
     by_field = [*idioms["phrases"].items(), ("house rule", written["house_rule_clauses"])]
-    by_field += [("nothing", [opener for opener, _ in written["openers"]])]
+    by_field += [("subject = request", [opener for opener, _ in written["openers"]])]
     by_field += [
         ("nothing", written[table]) for table in ("greetings", "closings", "lead_ins", "no_wishes")
     ]
@@ -351,12 +376,26 @@ def read_phrases(text: str, places: Gazetteer) -> list[Said]:
             ((best[end][0].behind(phrase), end, phrase) for end, phrase in choices),
             key=lambda choice: choice[0],
         )
-    said, index = list[Said](), 0
+    said, sentence, index = list[Said](), list[Said](), 0
     while index < len(words):
         _, end, chosen = best[index]
-        said.append(Said(chosen, tuple(words[index:end])))
+        sentence.append(Said(chosen, tuple(words[index:end])))
         index = end
+        if index == len(words) or sentence[-1].words[0].plain in (".", "?"):
+            said += _in_company(sentence)
+            sentence = []
     return said
+
+
+def _in_company(sentence: Sequence[Said]) -> Iterator[Said]:
+    """The sentence, with words that mean nothing only where it speaks of one of their subjects."""
+    _, meaningless = grammar()
+    subjects = frozenset().union(*(each.phrase.subjects for each in sentence if each.phrase))
+    for each in sentence:
+        company = each.phrase.company if each.phrase else None
+        if each.phrase is NOTHING:
+            company = meaningless.get(each.words[0].plain)  # none for the end of a sentence
+        yield each._replace(phrase=None) if company and not company & subjects else each
 
 
 # ---- fields
@@ -386,7 +425,8 @@ def complete(record: Mapping[str, Any], places: Gazetteer) -> CompleteQuery:
     wishes = WISHES if "local_constraint" in fields else ()
     if wishes:
         completed["local_constraint"] = {}
-    reading = _Reading(read_phrases(text, places), places, completed)
+    said = read_phrases(text, places)
+    reading = _Reading(said, places, completed)
     inferred, problems = list[str](), dict[str, str]()
     if reading.unread:
         problems["text"] = f"nothing is known of {listed([*map(repr, reading.unread)])}"
@@ -402,8 +442,8 @@ def complete(record: Mapping[str, Any], places: Gazetteer) -> CompleteQuery:
             problem if field == "text" else f"could not infer {field}: {problem}"
             for field, problem in problems.items()
         )
-        raise CouldNotInfer("; ".join(told), problems=problems, fields=completed)
-    return CompleteQuery(completed, tuple(inferred))
+        raise CouldNotInfer("; ".join(told), problems=problems, fields=completed, said=said)
+    return CompleteQuery(completed, tuple(inferred), said)
 
 
 class _Reading:
@@ -412,7 +452,7 @@ class _Reading:
     def __init__(self, said: Sequence[Said], places: Gazetteer, record: Mapping[str, Any]):
         self.places, self.record = places, record
         self.unread = list(dict.fromkeys(each.text for each in said if each.field == UNCLEAR))
-        self.has_company = any(word.plain in COMPANY for each in said for word in each.words)
+        self.company = COMPANY & {word.plain for each in said for word in each.words}
         self._said: dict[str, list[Said]] = {}
         for each in said:
             self._said.setdefault(each.field, []).append(each)
@@ -454,12 +494,12 @@ class _Reading:
     def _dest(self) -> str:
         """A city where one is visited, else a state. A city on the way has no field."""
         org, is_city = self.record.get("org"), self.record.get("visiting_city_number") == 1
-        known = self.places.cities if is_city else self.places.states
+        known = self.places.cities - {org} if is_city else self.places.states
         names = [
             name
             for field in ("dest", "home")
             for name in dict.fromkeys(self._values(field))
-            if (field, name) not in (("home", org), ("dest", org if is_city else None))
+            if (field, name) != ("home", org)
         ]
         return self._place(names, known, f"{'city' if is_city else 'state'} to travel to")
 
@@ -518,7 +558,7 @@ class _Reading:
 
     def _party(self) -> int:
         count: int | None = self._only("people_number")
-        if count is None and self.has_company:
+        if self.company and (count is None or (count == 1 and self.company & GROUP)):
             raise CouldNotInfer("the text speaks of several people, but not of how many")
         return 1 if count is None else count
 
