@@ -24,7 +24,7 @@ from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 from tripwright.training.algorithms import ALGORITHMS
 from tripwright.training.data_source import RL, trips_of
-from tripwright.training.losses import Clip, clipped_loss, group_advantages
+from tripwright.training.losses import Clip, clipped_loss
 from tripwright.training.recipe import load_recipe
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -99,15 +99,6 @@ def test_two_steps_are_those_of_the_industrial_loop(teach, talker, caller, monke
         torch.testing.assert_close(gradient, industrial_gradient, atol=1e-5, rtol=0)
     for weight, other in zip(taught.parameters(), trained.parameters(), strict=True):
         torch.testing.assert_close(weight, other, atol=1e-5, rtol=0)
-
-
-def test_its_advantages_are_those_of_the_formula(teach):
-    rewards_PG = 5 * torch.rand(50, 8, generator=torch.Generator().manual_seed(1))
-    rewards_PG[::3] = rewards_PG[::3].round()
-    rewards_PG[::5] = rewards_PG[::5, :1]  # groups that agree
-    expected = group_advantages(rewards_PG, torch.ones(50, 8, dtype=torch.bool), population=True)
-    torch.testing.assert_close(teach.group_advantages(rewards_PG), expected, atol=1e-6, rtol=1e-6)
-    assert not teach.group_advantages(rewards_PG)[::5].any()
 
 
 def test_its_loss_is_clipped_on_both_sides_and_for_bad_tokens_twice(teach):

@@ -1,5 +1,5 @@
-"""KL estimates and entropy: numbers worked out by hand, and expected values and gradients by going
-through a whole small vocabulary."""
+"""KL estimates and entropy where verl's own (test_losses_golden_verl.py) stop: far and near gaps,
+tokens that cannot come, chunks, formats."""
 
 import math
 from typing import Any
@@ -11,9 +11,6 @@ torch = pytest.importorskip("torch")
 from tripwright.training import losses
 from tripwright.training.losses import kl_estimate, token_entropy
 
-POLICY, REFERENCE = (0.5, 0.25, 0.25), (0.25, 0.25, 0.5)
-KL = math.log(2) / 4  # ½ ln 2 + ¼ ln ½
-
 
 def close(found: Any, expected: Any, tolerance: float = 1e-6) -> None:
     torch.testing.assert_close(
@@ -22,54 +19,6 @@ def close(found: Any, expected: Any, tolerance: float = 1e-6) -> None:
 
 
 # ---- KL
-
-
-@pytest.mark.parametrize(
-    ("estimator", "values"),
-    [
-        ("k2", (math.log(2) ** 2 / 2, 0.0, math.log(2) ** 2 / 2)),
-        ("k3", (0.5 + math.log(2) - 1, 0.0, 2 - math.log(2) - 1)),
-    ],
-)
-def test_estimates_by_hand(estimator, values):
-    close(kl_estimate(torch.tensor(POLICY).log(), torch.tensor(REFERENCE).log(), estimator), values)
-
-
-def test_k3_is_unbiased():
-    found = kl_estimate(torch.tensor(POLICY).log(), torch.tensor(REFERENCE).log(), "k3")
-    close((torch.tensor(POLICY) * found).sum(), KL)
-
-
-def expected_gradient(estimator: str, with_ratio: bool = False) -> Any:
-    """Of the estimate as a loss term, over all tokens with their probability; with respect to the
-    policy's logits."""
-    logits = torch.tensor(POLICY).log().requires_grad_()
-    logprobs = torch.log_softmax(logits, 0)
-    losses = kl_estimate(logprobs, torch.tensor(REFERENCE).log(), estimator)
-    if with_ratio:
-        losses = losses * (logprobs - logprobs.detach()).exp()
-    (torch.tensor(POLICY) * losses).sum().backward()
-    return logits.grad
-
-
-def true_gradient(forward: bool) -> Any:
-    """Of KL(π_ref‖π) if `forward`, else of KL(π‖π_ref)."""
-    logits = torch.tensor(POLICY).log().requires_grad_()
-    logprobs, reference = torch.log_softmax(logits, 0), torch.tensor(REFERENCE)
-    value = (
-        (reference * (reference.log() - logprobs)).sum()
-        if forward
-        else (logprobs.exp() * (logprobs - reference.log())).sum()
-    )
-    value.backward()
-    return logits.grad
-
-
-def test_what_each_estimate_pulls_towards():
-    close(expected_gradient("k2"), true_gradient(forward=False))
-    close(expected_gradient("k3"), true_gradient(forward=True))
-    close(expected_gradient("k3", with_ratio=True), true_gradient(forward=False))
-    assert (true_gradient(forward=True) - true_gradient(forward=False)).abs().max() > 0.01
 
 
 def test_a_far_token_keeps_its_gradient_and_nothing_overflows():

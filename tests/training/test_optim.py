@@ -1,15 +1,11 @@
 """Optimizers are what the settings say."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
-from tests.logits import token_logits
-from tripwright.inference.decoder import Decoder
-from tripwright.training.batches import collate
 from tripwright.training.optim import Optimizers, OptimizerSettings, warm_up_and_decay
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -64,37 +60,9 @@ def test_a_step_clips_scales_and_clears(tiny_model):
         )
 
 
-def test_the_state_of_optimizers_goes_on_where_it_was(tiny_model):
-    whole, halved = tiny_model("qwen3", 50), tiny_model("qwen3", 50)
-    one, first = Optimizers(whole, OptimizerSettings()), Optimizers(halved, OptimizerSettings())
-    for seed in range(2):
-        for model, optimizers in ((whole, one), (halved, first)):
-            filled(model, seed)
-            optimizers.step()
-    second = Optimizers(halved, OptimizerSettings())
-    second.load_state_dict(first.state_dict())
-    for model, optimizers in ((whole, one), (halved, second)):
-        filled(model, 7)
-        optimizers.step(0.5)
-    assert all(
-        torch.equal(a, b) for a, b in zip(whole.parameters(), halved.parameters(), strict=True)
-    )
-
-
 def test_the_schedule_rises_and_falls():
     assert warm_up_and_decay(0.0) == 0.0
     assert warm_up_and_decay(0.01) == pytest.approx(0.5)
     assert warm_up_and_decay(0.02) == pytest.approx(1.0)
     assert warm_up_and_decay(0.51) == pytest.approx(1 - 0.95 / 2)
     assert warm_up_and_decay(1.0) == pytest.approx(0.05)
-
-
-def test_a_model_that_is_trained_is_the_one_that_is_read(tiny_model):
-    """The decoder holds the model's own parameters: an update shows in its logits at once."""
-    model = tiny_model("qwen3", 50)
-    decoder, batch = Decoder(model), collate([([1, 2, 3], [0, 1, 1], [0.0] * 3)])
-    with torch.no_grad():
-        before = token_logits(decoder, batch, "float32")
-        filled(model)
-        Optimizers(model, replace(OptimizerSettings(), name="adamw")).step()
-        assert not torch.equal(before, token_logits(decoder, batch, "float32"))

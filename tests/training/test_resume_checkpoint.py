@@ -58,15 +58,6 @@ def test_only_the_newest_are_kept(tmp_path):
     assert newest is not None and newest.manifest["step"] == 1_000_000
 
 
-def test_a_step_that_is_written_again_replaces_the_old_one(tmp_path):
-    checkpoints = Checkpoints(tmp_path)
-    for value in (1, 2):
-        checkpoints.write(5, {"value": value}, {})
-    found = checkpoints.newest()
-    assert found.state() == {"value": 2}
-    assert steps(tmp_path) == ["step-000005"]
-
-
 def test_a_kill_while_the_state_is_written_leaves_the_checkpoint_before(tmp_path, monkeypatch):
     checkpoints = Checkpoints(tmp_path)
     checkpoints.write(5, {"value": 5}, {})
