@@ -29,7 +29,11 @@ def evalscope_file(folder: Path, subset: str, turns: list[tuple[float, float, in
     reviews, reports = folder / "reviews" / "qwen", folder / "reports" / "qwen"
     for place in (reviews, reports):
         place.mkdir(parents=True, exist_ok=True)
-    (reports / "multi_if.json").write_text("{}")
+    report = reports / "multi_if.json"
+    subsets = {subset: {"requested": len(turns)}}
+    if report.exists():
+        subsets |= json.loads(report.read_text())["execution_summary"]["subsets"]
+    report.write_text(json.dumps({"execution_summary": {"subsets": subsets}}))
     path = reviews / f"multi_if_{subset}.jsonl"
     lines = []
     for number, (prompt, share, count) in enumerate(turns):
@@ -76,6 +80,8 @@ def inspect_file(path: Path, seed: int, scores: dict[str, list[float | None]], m
     config = {"temperature": 0.6, "seed": seed, "max_connections": 9}
     packages = {"inspect_ai": "0.3.285"}
     run = {"task": "retail", "model": model, "packages": packages, "model_generate_config": config}
+    run["dataset"] = {"samples": 99, "sample_ids": list(scores)}
+    run["config"] = {"limit": len(scores), "epochs": len(next(iter(scores.values())))}
     path.write_text(json.dumps({"eval": run, "plan": {"config": {}}, "samples": samples}))
     return path
 
@@ -117,6 +123,48 @@ def test_what_the_harness_could_not_score_is_unscored(tmp_path):
     log = inspect_file(tmp_path / "t.json", 1, {"0": [1.0, None], "1": [0.0, 1.0]}, "m")
     score = imported("inspect", tmp_path / "log", log)
     assert (score["n"], score["unscored"]) == (3, 1)
+
+
+def counted_alone(log: Json, **config: Any) -> None:
+    log["samples"].pop()
+    log["eval"] |= {"dataset": {"samples": 2}, "config": {"epochs": 2, **config}}
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda log: log["samples"].pop(), (3, 1)),
+        (lambda log: log["samples"].append(log["samples"][0]), None),
+        (lambda log: log["eval"]["dataset"]["sample_ids"].pop(), None),
+        (counted_alone, None),
+        (lambda log: counted_alone(log, limit=2), (3, 0)),
+    ],
+)
+def test_a_log_is_held_against_what_it_states(change, expected, tmp_path):
+    """(scored, unscored), or None where it is refused."""
+    path = inspect_file(tmp_path / "t.json", 1, {"0": [1.0, 1.0], "1": [0.0, 1.0]}, "m")
+    log = json.loads(path.read_text())
+    change(log)
+    path.write_text(json.dumps(log))
+    code = go("outside", "import", path, "--harness", "inspect", "--out", tmp_path / "run")
+    assert code == (0 if expected else 2) and (tmp_path / "run").exists() == bool(expected)
+    if expected:
+        score = json.loads((tmp_path / "run" / "score.json").read_text())
+        assert (score["n"], score["unscored"]) == expected
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda path: write_lines(path, read_lines(path)[:-1]),
+        lambda path: write_lines(path, read_lines(path) + read_lines(path)[:1]),
+        lambda path: (path.parents[2] / "reports" / "qwen" / "multi_if.json").unlink(),
+    ],
+)
+def test_reviews_are_held_against_their_report(change, tmp_path):
+    change(path := evalscope_file(tmp_path, "English", [(1.0, 1.0, 1), (0.0, 0.5, 4)]))
+    code = go("outside", "import", path, "--harness", "evalscope", "--out", tmp_path / "run")
+    assert code == 2 and not (tmp_path / "run").exists()
 
 
 def test_epochs_are_samples_of_one_question(tmp_path):

@@ -10,6 +10,10 @@ Figures are the harness's own; nothing is judged again. Which of them says that 
 evalscope's main score, the first score of Inspect's first scorer; 1 is passed. What a harness marks
 as a failure of its own side (a dead endpoint, a dead judge) is unscored.
 
+A file is held against what it states. A sample that it names and does not hold (Inspect's, of a
+cancelled evaluation) was never played, and is unscored; a file is refused where it only counts more
+than it holds, or holds more than it states, or where a sample stands twice.
+
 The figure that decides is the verdict, and each figure is a `measure` of the episode: a mean over
 answers, in which a share of several checks counts as often as it has checks. Where a benchmark has
 parts (subsets, levels of difficulty), `mean_over_parts` gives each the same weight.
@@ -22,7 +26,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -42,12 +46,14 @@ DECODING = ("temperature", "top_p", "top_k", "max_tokens", "seed")
 
 @dataclass(frozen=True)
 class HarnessAnswer:
-    """One answer as a harness scored it. `question` is equal for samples of the same question;
-    `part` is the subset it belongs to, or how hard it is. `figures` by name, the one that decides
-    first, with the number of checks that each is a share of; empty where the harness's side failed,
-    for which `fault` is the reason. `tokens` were written by the model."""
+    """One answer as a harness scored it. `question` is equal for samples of the same question, and
+    `sample` says which of them it is; `part` is the subset it belongs to, or how hard it is.
+    `figures` by name, the one that decides first, with the number of checks that each is a share
+    of; empty where the harness's side failed, for which `fault` is the reason. `tokens` were
+    written by the model."""
 
     question: str
+    sample: str
     part: str | None
     messages: Sequence[tuple[str, str]]  # (role, text)
     figures: Mapping[str, tuple[float, int]]
@@ -62,18 +68,23 @@ class HarnessAnswer:
 
 @dataclass(frozen=True)
 class HarnessResult:
+    """`stated`: the samples of the whole evaluation, as (question, sample), or how many they are;
+    None where the harness says neither."""
+
     benchmark: str
     model: str
     version: str | None
     decoding: Json
     answers: Sequence[HarnessAnswer]
+    stated: frozenset[tuple[str, str]] | int | None
 
 
 def evalscope(path: Path) -> HarnessResult:
-    """The benchmark's name is that of its report, which lies beside the reviews."""
+    """The benchmark's name is that of its report, which lies beside the reviews and says how many
+    samples a subset has. Raises UserError where it is not there: evalscope writes it in the end."""
     reports = path.parents[2].glob(f"reports/{path.parent.name}/*.json")
-    names = [each.stem for each in reports if path.stem.startswith(f"{each.stem}_")]
-    benchmark = max(names, key=len, default=path.stem)
+    ours = {each.stem: each for each in reports if path.stem.startswith(f"{each.stem}_")}
+    benchmark = max(ours, key=len, default=path.stem)
     part = path.stem.removeprefix(benchmark).strip("_") or None
     answers = []
     for _, record in json_lines(path):
@@ -86,13 +97,22 @@ def evalscope(path: Path) -> HarnessResult:
         answers.append(
             HarnessAnswer(
                 str(sample["sample_id"] if group is None else group),
+                str(sample["sample_id"]),
                 part,
                 list(_messages(record.get("messages", ()))),
                 _figures({**first, **values}, weights) if usable else {},
                 fault=None if usable else f"evalscope: {score.get('status')}, no score",
             )
         )
-    return HarnessResult(benchmark, path.parent.name, None, {}, answers)
+    if answers and not ours:
+        raise UserError(
+            f"'{path}' has no report in reports/{path.parent.name}/. evalscope writes it when all"
+            " samples are scored: let the evaluation end, and import it where evalscope wrote it."
+        )
+    report = read_json(ours[benchmark].read_bytes()) if ours else {}
+    subsets = (report.get("execution_summary") or {}).get("subsets", {})
+    stated = subsets.get(part, {}).get("requested")
+    return HarnessResult(benchmark, path.parent.name, None, {}, answers, stated)
 
 
 _INSPECT_GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
@@ -123,6 +143,7 @@ def inspect(path: Path) -> HarnessResult:
         answers.append(
             HarnessAnswer(
                 str(sample["id"]),
+                str(sample["epoch"]),
                 None if level is None else str(level),
                 list(_messages(sample["messages"])),
                 figures,
@@ -134,7 +155,19 @@ def inspect(path: Path) -> HarnessResult:
     settings = {**(log["plan"].get("config") or {}), **run.get("model_generate_config", {})}
     decoding = {name: settings[name] for name in DECODING if name in settings}
     version = run.get("packages", {}).get("inspect_ai")
-    return HarnessResult(run["task"], run["model"], version, decoding, answers)
+    stated = _inspect_states(log)
+    return HarnessResult(run["task"], run["model"], version, decoding, answers, stated)
+
+
+def _inspect_states(log: Json) -> frozenset[tuple[str, str]] | int | None:
+    """The questions that were chosen, each in all epochs; where a log does not name them, how many
+    the data set has, unless `--limit` or `--sample-id` chose among them."""
+    dataset, config = log["eval"].get("dataset") or {}, log["eval"].get("config") or {}
+    epochs = config.get("epochs") or 1
+    if questions := dataset.get("sample_ids"):
+        return frozenset((str(q), str(n + 1)) for n in range(epochs) for q in questions)
+    chosen = config.get("limit") or config.get("sample_id") or not dataset.get("samples")
+    return None if chosen else int(dataset["samples"]) * epochs
 
 
 # with what is expected of a file
@@ -159,7 +192,20 @@ def _read(path: Path, harness: str) -> HarnessResult:
         ) from None
     if not result.answers:
         raise UserError(f"'{path}' holds no answers. Expected {expected}.")
-    return result
+    held, stated = {(each.question, each.sample) for each in result.answers}, result.stated
+    named = stated if isinstance(stated, frozenset) else held
+    if held - named or stated not in (None, named, len(held)):
+        count = stated if isinstance(stated, int) else len(named)
+        raise UserError(
+            f"'{path}' does not hold the samples that it states: they are {count}, and {len(held)}"
+            f" are there. Let {harness} finish the evaluation, and import what it wrote whole."
+        )
+    parts = {each.question: each.part for each in result.answers}
+    missing = [
+        HarnessAnswer(question, sample, parts.get(question), (), {}, fault=f"{harness}: not played")
+        for question, sample in sorted(named - held)
+    ]
+    return replace(result, answers=[*result.answers, *missing])
 
 
 def _figures(
@@ -207,6 +253,13 @@ def import_results(
                 f" {first.model} on {first.benchmark}. Import them into folders of their own."
             )
     answers = [answer for result in results for answer in result.answers]
+    samples = Counter((answer.part, answer.question, answer.sample) for answer in answers)
+    (part, question, sample), times = samples.most_common(1)[0]
+    if times > 1:
+        raise UserError(
+            f"Sample {sample} of question {question}{f' of {part}' if part else ''} stands there"
+            f" {times} times. Import every sample once."
+        )
     rules = verified_by(f"{harness} {first.benchmark}")
     questions = Counter(f"{answer.part} {answer.question}" for answer in answers)
     names = json.dumps(sorted(questions)).encode()
