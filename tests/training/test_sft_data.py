@@ -13,6 +13,7 @@ import pytest
 
 from tests.files import write_lines
 from tripwright.agent.chat import ChatFormat
+from tripwright.agent.turn import opening_thoughts
 from tripwright.domains import dialect_named, domain_named
 from tripwright.errors import UserError
 from tripwright.training.trips import (
@@ -279,6 +280,9 @@ def test_what_is_left_out_is_counted(texts, nano_tokenizer, written):
         read_rows(replace(SETTINGS, data=path, too_long="refuse"), nano_tokenizer, None, most)
 
 
+TWICE = r'"{\"a\": 1, \"a\": 2}"'
+
+
 @pytest.mark.parametrize(
     ("line", "words"),
     [
@@ -293,13 +297,27 @@ def test_what_is_left_out_is_counted(texts, nano_tokenizer, written):
             '{"messages": [{"role": "assistant", "tool_calls": [{}]}]}',
             r":2: messages\.1\.tool_calls\.1\.function: ",
         ),
-        (
+        *(
             (
                 '{"messages": [{"role": "assistant", "tool_calls": [{"function": {"name": "f",'
-                ' "arguments": "{"}}]}]}'
-            ),
-            r":2: messages\.1\.tool_calls\.1\.function\.arguments: ",
+                f' "arguments": {arguments}}}}}]}}]}}',
+                r":2: messages\.1\.tool_calls\.1\.function\.arguments: ",
+            )
+            for arguments in (r'"\"{}\""', '"null"', "null", "[]", '"[1]"', '"{"', TWICE)
         ),
+        ('{"messages": [{"role": "user", "content": "x", "weight": 0}]}', r":2: .*1\.weight: "),
+        (
+            '{"messages": [{"role": "user", "content": "x", "reasoning_content": "y"}]}',
+            r":2: messages\.1: .*reasoning_content",
+        ),
+        (
+            (
+                '{"messages": [{"role": "assistant", "content": "<think>a</think>x",'
+                ' "reasoning_content": "b"}]}'
+            ),
+            ":2: reasoning_content",
+        ),
+        ('{"messages": [{"role": "user", "content": "x"}], "system": "s"}', ":2: .*'system'"),
         ('{"messages": [{"role": "user", "content": "x"}], "tools": "{"}', ":2: tools: "),
         (
             '{"messages": [{"role": "user", "content": "x"}], "train": [true, true]}',
@@ -309,7 +327,8 @@ def test_what_is_left_out_is_counted(texts, nano_tokenizer, written):
             '{"messages": [{"role": "user", "content": "x"}], "input_ids": [1]}',
             ":2: .*input_ids and loss_mask",
         ),
-        ('{"conversations": [{"from": "robot", "value": "x"}]}', r":2: conversations\.1\.from: "),
+        ('{"conversations": [{"from": "robot", "value": "x"}]}', r":2: .*\.1\.from: .*robot"),
+        ('{"conversations": [{"from": "gpt", "value": "x", "loss": 0}]}', r":2: .*\.1\.loss: "),
         ('{"transcript": {}}', ":2: transcript: "),
         (
             (
@@ -324,6 +343,31 @@ def test_a_bad_line_is_named(line, words, texts, nano_tokenizer, written):
     with pytest.raises(UserError, match=words) as refused:
         rows_of(written({"messages": messages_of(texts[0])}, line), nano_tokenizer)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("arguments", [{"x": 1}, '{"x": 1}', {}, ""])
+def test_arguments_are_an_object_or_a_text_of_one(arguments, written):
+    call = {"function": {"name": "f", "arguments": arguments}}
+    message = {"role": "assistant", "content": None, "tool_calls": [call], "refusal": None}
+    (conversation,) = read_conversations(written({"messages": [message]}))
+    expected = {"x": 1} if arguments else {}
+    assert conversation.messages[0].tool_calls[0].function.arguments == expected
+
+
+@pytest.mark.parametrize("dialect", ["compact", "star", "deeptravel"])
+def test_reasoning_is_the_thought_that_opens_the_turn(dialect, nano_tokenizer, written):
+    talk = [
+        *({"role": role, "content": role} for role in ("system", "user")),
+        {"role": "assistant", "content": "Go.", "reasoning_content": "I look."},
+    ]
+    path = written({"messages": talk, "source": "web"})
+    (row,), figures = read_rows(
+        replace(SETTINGS, data=path), nano_tokenizer, dialect_named(dialect), MOST
+    )
+    (said,) = said_by(nano_tokenizer, row.token_ids, row.loss_mask)
+    assert said == "<think>I look.</think>\nGo." + nano_tokenizer.eos_token
+    assert opening_thoughts(said, dialect_named(dialect).turns).thoughts == ["I look."]
+    assert figures.unread == {"source": f"{path}:1"} and "source" in figures.line(MOST)
 
 
 def test_a_file_with_nothing_to_train_on_is_refused(texts, nano_tokenizer, written, tmp_path):

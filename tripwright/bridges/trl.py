@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 
+from tripwright.agent.dialect import Dialect
 from tripwright.errors import UserError
 from tripwright.files import Journal
 from tripwright.inference.local import load_model
@@ -46,7 +47,7 @@ def train(run: RunFolder) -> None:
     most_tokens = min(
         settings.max_tokens or dialect.context_tokens, model.config.max_position_embeddings
     )
-    rows, figures = rows_for_trl(settings, tokenizer, dialect.schemas(), most_tokens)
+    rows, figures = rows_for_trl(settings, tokenizer, dialect, most_tokens)
     print(f"sft: {figures.line(most_tokens)}", file=sys.stderr)
     trainer = trl.SFTTrainer(
         # steps of 1e-6 are lost in bf16's rounding; `bf16` computes in bf16 all the same
@@ -134,11 +135,11 @@ def trl_settings(recipe: Recipe, folder: Path, most_tokens: int, count: int) -> 
 
 
 def rows_for_trl(
-    settings: SftSettings, tokenizer: Any, schemas: list[dict[str, Any]] | None, most_tokens: int
+    settings: SftSettings, tokenizer: Any, dialect: Dialect | None, most_tokens: int
 ) -> tuple[list[dict[str, list[int]]], Figures]:
     """The file's conversations as ids and labels. Raises UserError where it holds nothing to train
     on."""
-    rows, figures = read_rows(settings, tokenizer, schemas, most_tokens)
+    rows, figures = read_rows(settings, tokenizer, dialect, most_tokens)
     return [
         {
             "input_ids": row.token_ids,

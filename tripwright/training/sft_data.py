@@ -5,9 +5,9 @@ A record (a line, or a Parquet row) is
 
 - an episode: a line of a run's transcripts.jsonl, or of `tripwright data collect`; with its own
   token ids where a local model made it;
-- messages: `{"messages": [{"role", "content", "tool_calls"?}], "tools"?, "train"?, "input_ids"?,
-  "loss_mask"?}`, as chat endpoints take them and `tripwright data export` writes them for Hugging
-  Face and TRL;
+- messages: `{"messages": [{"role", "content", "tool_calls"?, "reasoning_content"?}], "tools"?,
+  "train"?, "input_ids"?, "loss_mask"?}`, as chat endpoints take them and `tripwright data export`
+  writes them for Hugging Face and TRL. Reasoning becomes the thought that opens the turn;
 - sharegpt: `{"conversations": [{"from", "value"}], "system"?, "tools"?}`, as LLaMA-Factory reads
   them.
 
@@ -21,18 +21,19 @@ The mask is 1 on what the assistant says, its stop token included. By the first 
    the turn adds is the assistant's. A template that writes earlier turns anew gives no such
    prefixes, and is refused.
 
-Nothing is left out in silence: `Figures` counts what was read, used, cut and dropped, and why.
+Nothing is left out in silence: `Figures` counts what was read, used, cut and dropped, and why, and
+names the keys of records that were not read. Within a message, a key or a role that is not
+understood is refused.
 """
 
 from __future__ import annotations
 
 import itertools
-import json
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -49,7 +50,8 @@ from pydantic import (
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
-from tripwright.errors import UserError, first_line
+from tripwright.agent.turn import ONE_THOUGHT, opening_thoughts, with_thought
+from tripwright.errors import UserError, first_line, read_json
 from tripwright.files import json_lines
 from tripwright.runs import TRANSCRIPTS, episode_lines
 from tripwright.training.sft import SftSettings
@@ -67,14 +69,17 @@ _SHAREGPT = {
 
 def _from_json(value: Any) -> Any:
     """A text of JSON as what it says; an empty one as nothing."""
-    return (json.loads(value) if value.strip() else None) if isinstance(value, str) else value
+    return read_json(value.encode() or b"null") if isinstance(value, str) else value
 
 
 class _Function(BaseModel, extra="allow"):
-    """Arguments as an object: a template that writes them as JSON would put a text in quotes."""
+    """Arguments as an object: a template that writes them as JSON would put a text in quotes. An
+    empty text, as some servers send it, is a call without arguments."""
 
     name: str
-    arguments: Annotated[dict[str, Any], BeforeValidator(lambda value: _from_json(value) or {})]
+    arguments: Annotated[
+        dict[str, Any], BeforeValidator(lambda a: {} if a == "" else _from_json(a))
+    ]
 
 
 class _Call(BaseModel, extra="allow"):
@@ -82,25 +87,29 @@ class _Call(BaseModel, extra="allow"):
     function: _Function
 
 
-class _Message(BaseModel):
+class _Message(BaseModel, extra="forbid"):
     role: Literal["system", "user", "assistant", "tool"]
     content: str = ""
     tool_calls: list[_Call] = []
+    reasoning_content: str = ""
     name: str | None = None
     tool_call_id: str | None = None
 
     @model_validator(mode="before")
     @classmethod
     def _checked(cls, message: Any) -> Any:
-        """A content that is absent or null is one of calls alone."""
-        if isinstance(message, dict) and message.get("content") is None:
-            if not message.get("tool_calls"):
-                raise ValueError("content must be a text, or absent beside tool_calls")
-            return {**message, "content": ""}
-        return message
+        """What is null or an empty list says nothing. Without content, calls are all there is."""
+        if not isinstance(message, dict):
+            return message
+        message = {key: value for key, value in message.items() if value not in (None, [])}
+        if "content" not in message and "tool_calls" not in message:
+            raise ValueError("content must be a text, or absent beside tool_calls")
+        if message.get("reasoning_content") and message.get("role") != "assistant":
+            raise ValueError("reasoning_content is the assistant's alone")
+        return {"content": "", **message}
 
 
-class _Turn(BaseModel):
+class _Turn(BaseModel, extra="forbid"):
     """Of sharegpt."""
 
     speaker: Literal["human", "gpt", "observation", "function_call", "system"] = Field(alias="from")
@@ -122,9 +131,11 @@ def _as_schemas(tools: list[dict[str, Any]] | None) -> list[dict[str, Any]] | No
 
 class TrainingConversation(BaseModel):
     """One record, read: an episode's `transcript`, or messages. `where` names the file and the
-    line. Tools are a list, or a JSON text of one; an episode's line need not name them."""
+    line, `unread` the keys that are none of these. Tools are a list, or a JSON text of one; an
+    episode's line need not name them."""
 
     where: str
+    unread: list[str] = []
     transcript: Annotated[Transcript | None, PlainValidator(_read_transcript)] = None
     messages: Annotated[list[_Message], Field(min_length=1)] = []
     conversations: list[_Turn] = []
@@ -138,6 +149,8 @@ class TrainingConversation(BaseModel):
 
     @model_validator(mode="after")
     def _checked(self) -> TrainingConversation:
+        if self.messages and (self.conversations or self.system):
+            raise ValueError("'conversations' or 'system' beside 'messages'")
         if self.conversations:
             opening = [_Message(role="system", content=self.system)] if self.system else []
             turns = [(_SHAREGPT[turn.speaker], turn.value) for turn in self.conversations]
@@ -153,6 +166,9 @@ class TrainingConversation(BaseModel):
         return self
 
 
+_READ = TrainingConversation.model_fields.keys() - {"where", "unread"}
+
+
 def read_conversations(path: str | Path) -> Iterator[TrainingConversation]:
     """Raises UserError with the line's number for a bad line. Of an episode that a run tried
     again, the last try."""
@@ -165,12 +181,14 @@ def read_conversations(path: str | Path) -> Iterator[TrainingConversation]:
         where = f"{path}:{number}"
         if "transcript" in record:
             record = {key: record[key] for key in ("transcript", "tools") if key in record}
+        unread = [key for key in record if key not in _READ]
         try:
-            yield TrainingConversation.model_validate({**record, "where": where})
+            yield TrainingConversation.model_validate({**record, "where": where, "unread": unread})
         except ValidationError as error:
             first = error.errors()[0]
             place = ".".join(str(n + 1 if isinstance(n, int) else n) for n in first["loc"])
-            raise UserError(f"{where}: {place + ': ' if place else ''}{first['msg']}.") from None
+            told = f"{place + ': ' if place else ''}{first['msg']}, found {first['input']!r:.60}"
+            raise UserError(f"{where}: {told}.") from None
 
 
 def _records(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -212,22 +230,24 @@ _WHOLE = 1 << 30  # tool texts in files are what a model was shown: they were cu
 
 class ChatMasks:
     """Conversations → rows, with the ids they come with, or else those of this tokenizer.
-    `schemas`: the tools that the template is given for an episode whose line does not say."""
+    `dialect`: how thoughts are written, and the tools that the template is given for an episode
+    whose line does not say."""
 
-    def __init__(self, tokenizer: Any, schemas: list[dict[str, Any]] | None = None):
+    def __init__(self, tokenizer: Any, dialect: Dialect | None = None):
         if not getattr(tokenizer, "chat_template", None):
             raise UserError(
                 "This tokenizer has no chat template, so messages cannot be turned into tokens."
             )
-        self.tokenizer, self.schemas = tokenizer, schemas
+        self.tokenizer, self.schemas = tokenizer, dialect.schemas() if dialect else None
+        self.form = replace(dialect.turns if dialect else ONE_THOUGHT, least_thoughts=1)
         self.marked = MARKER.search(str(tokenizer.chat_template)) is not None
         self._formats: dict[str, ChatFormat] = {}
 
     def rows(self, conversation: TrainingConversation) -> list[TokenizedRow]:
         """One row; of an episode whose context was cut, one for each context."""
-        messages = [message.model_dump(exclude_unset=True) for message in conversation.messages]
         ids = conversation.input_ids
         try:
+            messages = [self._as_written(message) for message in conversation.messages]
             if conversation.transcript is not None:
                 return self._of_transcript(conversation.transcript, conversation)
             if ids is not None:
@@ -237,6 +257,15 @@ class ChatMasks:
             return [self.encode(messages, conversation.tools, conversation.train)]
         except UserError as error:
             raise UserError(f"{conversation.where}: {error}") from None
+
+    def _as_written(self, message: _Message) -> Message:
+        """For a template, which may not know reasoning: it opens the turn, as in the dialect."""
+        written = message.model_dump(exclude_unset=True, exclude={"reasoning_content"})
+        if (thought := message.reasoning_content).strip():
+            written["content"] = with_thought(message.content, self.form, thought)
+            if thought not in opening_thoughts(written["content"], self.form).thoughts:
+                raise UserError("reasoning_content stands beside another thought in the content.")
+        return written
 
     def _of_transcript(
         self, transcript: Transcript, conversation: TrainingConversation
@@ -402,6 +431,7 @@ class Figures:
     unscored: int = 0  # episodes that failed by our fault
     tokens: int = 0
     trained_tokens: int = 0
+    unread: dict[str, str] = field(default_factory=dict)  # keys of records, and where first
 
     def line(self, most_tokens: int) -> str:
         reasons = {
@@ -412,6 +442,9 @@ class Figures:
         out = ", ".join(f"{count} {why}" for why, count in reasons.items() if count)
         cut = f" {self.cut} were cut to {most_tokens} tokens." if self.cut else ""
         omissions = f" Left out: {out}." if out else ""
+        if self.unread:
+            keys = ", ".join(f"{key!r} ({where})" for key, where in self.unread.items())
+            omissions += f" Not read, and first found: {keys}."
         return (
             f"{self.used} of {self.read} conversations, {self.tokens} tokens, {self.trained_tokens}"
             f" of them the assistant's.{cut}{omissions}"
@@ -424,7 +457,7 @@ def file_samples(
     """The source of `[sft] data`, told of on stderr. `positions`: how many the model has. Raises
     UserError where the file holds nothing to train on."""
     most_tokens = min(settings.max_tokens or dialect.context_tokens, positions)
-    rows, figures = read_rows(settings, tokenizer, dialect.schemas(), most_tokens)
+    rows, figures = read_rows(settings, tokenizer, dialect, most_tokens)
     print(figures.line(most_tokens), file=sys.stderr)
     return FileSamples(rows, seed, settings.max_epochs)
 
@@ -442,12 +475,13 @@ def expert_samples(
 
 
 def read_rows(
-    settings: SftSettings, tokenizer: Any, schemas: list[dict[str, Any]] | None, most_tokens: int
+    settings: SftSettings, tokenizer: Any, dialect: Dialect | None, most_tokens: int
 ) -> tuple[list[TokenizedRow], Figures]:
-    """`schemas` as `ChatMasks` has them."""
-    masks, figures, rows = ChatMasks(tokenizer, schemas), Figures(), []
+    """`dialect` as `ChatMasks` has it."""
+    masks, figures, rows = ChatMasks(tokenizer, dialect), Figures(), []
     for conversation in read_conversations(settings.data or ""):
         figures.read += 1
+        figures.unread = dict.fromkeys(conversation.unread, conversation.where) | figures.unread
         transcript = conversation.transcript
         if transcript is not None and transcript.stop_reason == StopReason.UNSCORED:
             figures.unscored += 1
