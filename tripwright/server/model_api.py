@@ -82,11 +82,18 @@ class _Load(_Strict):
     flush_cache: bool = True
 
 
-class _Rpc(_Strict):
-    """vLLM's `POST /collective_rpc`, of which one method is known."""
+class _Reload(_Strict):
+    """vLLM's `POST /collective_rpc`, to load weights."""
 
     method: Literal["reload_weights"]
     kwargs: dict[Literal["weights_path"], Path]
+
+
+class _ReadFiles(_Strict):
+    """The same, to load them from files, as is always done here."""
+
+    method: Literal["update_config"]
+    kwargs: dict[Literal["overrides"], dict[Literal["load_config"], dict[str, Literal["auto"]]]]
 
 
 Tags = tuple[Literal["weights", "kv_cache"], ...]
@@ -113,7 +120,8 @@ def make_app(folder: str, rows: int, device: str, dtype: str) -> ASGIApp:
 class ModelApi:
     def __init__(self, service: TokenService, tokenizer: Any, name: str):
         self.service, self.tokenizer, self.name = service, tokenizer, name
-        self.version = "default"
+        self.version, self.going = "default", asyncio.Event()
+        self.going.set()
         kinds = (RequestValidationError, UserError, HTTPException)
         routes = FastAPI(openapi_url=None, exception_handlers=dict.fromkeys(kinds, _refused))
 
@@ -127,6 +135,8 @@ class ModelApi:
             ("GET", "/is_sleeping", lambda: {"is_sleeping": self.service.asleep}),
             ("POST", "/sleep", self.sleep),
             ("POST", "/wake_up", self.wake_up),
+            ("POST", "/pause", self.pause),
+            ("POST", "/resume", self.go_on),
             ("POST", "/collective_rpc", self.collective_rpc),
             ("POST", "/reset_prefix_cache", self.forget),
             ("POST", "/update_weight_version", self.update_version),
@@ -192,6 +202,7 @@ class ModelApi:
                 f"The maximum model length is {self.service.positions:,} tokens; found"
                 f" {len(prompt):,} in the prompt and {max_tokens:,} to sample."
             )
+        await self.going.wait()
         if not self.service.ready:
             raise HTTPException(503, "This model is asleep, or has no weights since it woke.")
         sampling = (how.temperature, how.top_p, None if how.top_k < 1 else how.top_k)
@@ -211,8 +222,18 @@ class ModelApi:
         self.service.wake(tags)
         return self._done()
 
-    def collective_rpc(self, asked: _Rpc) -> dict[str, Any]:
-        self.service.load(asked.kwargs["weights_path"])
+    async def pause(self, mode: Literal["keep"]) -> dict[str, Any]:
+        """Requests that come are kept until `resume`."""
+        self.going.clear()
+        return {"status": "paused"}
+
+    async def go_on(self) -> dict[str, Any]:
+        self.going.set()
+        return {"status": "resumed"}
+
+    def collective_rpc(self, asked: _Reload | _ReadFiles) -> dict[str, Any]:
+        if isinstance(asked, _Reload):
+            self.service.load(asked.kwargs["weights_path"])
         return self._done()
 
     def update_version(self, asked: _Version) -> dict[str, Any]:

@@ -345,6 +345,19 @@ def sampler_gap(
     return float(gap.mean()), float(gap.max()), len(gap)
 
 
+@torch.no_grad()
+def logprobs_after(
+    decoder: Decoder, prompt: list[int], said: list[int], settings: RolloutSettings
+) -> list[float]:
+    """What the trainer says of the tokens `said` after `prompt`, of the plain distribution."""
+    ids, mask = [*prompt, *said], [*[0] * len(prompt), *[1] * len(said)]
+    batch = collate([(ids, mask, [0.0] * len(ids))]).to(decoder.device)
+    logprobs: list[float] = action_logprobs(
+        decoder, batch, replace(settings, temperature=1.0)
+    ).tolist()
+    return logprobs
+
+
 def trainer_logprobs(
     decoder: Decoder, rollouts: Sequence[Rollout], settings: RolloutSettings
 ) -> tuple[Batch, Tensor]:

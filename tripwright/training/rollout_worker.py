@@ -8,14 +8,22 @@ depends on the recipe's seed, the episode's id and how far the episode is, so no
 lose.
 
     play → the server sleeps, its log-probabilities are checked → update
-         → weights wake → weights are sent → the KV cache wakes → play         (row P11)
+         → weights wake → weights are sent → the KV cache wakes → a proof → play         (row P11)
+
+The proof after a load: on one fixed prompt the server must say what the trainer says. It shows a
+tensor that stayed behind only where that one's values changed, and a server is often started with
+the very weights that training begins with. So what is sent first of all is a trial: the same model
+with its tokens and its hidden units in another order (`reordered`), of which the trainer knows what
+it must say.
 """
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import itertools
 import shutil
+import sys
 import time
 import uuid
 from collections import Counter
@@ -42,9 +50,15 @@ from tripwright.policies.base import play_in_threads
 from tripwright.rewards.reward import Reward
 from tripwright.tools.faults import Faults
 from tripwright.tools.toolbox import Tools
-from tripwright.training.batches import sampler_gap
+from tripwright.training.batches import logprobs_after, sampler_gap
 from tripwright.training.rollouts import RolloutGroup, RolloutSettings
-from tripwright.training.served import TokenRequest, token_server
+from tripwright.training.served import (
+    PROOF_TOKENS,
+    TokenRequest,
+    proof_gap,
+    proof_prompt,
+    token_server,
+)
 
 MOST_LOST = 0.25  # of a play's episodes: a server that loses more of them is not at work
 
@@ -71,7 +85,7 @@ class ServedPolicy:
     read of prompts and tool answers (`prefilled_tokens`), and found in the server's cache
     (`copied_tokens`). `last_play` has `server`: seconds and memory of its stages, in their order;
     `sampler_gap` and `sampler_gap_max`: how far its log-probabilities were from the trainer's, in
-    nats.
+    nats; `proof_gap`: the same on the fixed prompt, after the last load.
     """
 
     def __init__(self, model: Any, chat: ChatFormat, settings: RolloutSettings, seed: int):
@@ -159,11 +173,19 @@ class ServedPolicy:
         """Before a play: the server awake, with the trainer's weights."""
         if self.asleep is None:
             self.asleep = self.server.open()
-        if not (self.stale or self.asleep):
-            return
+            if unknown := self.server.unknown():
+                print(f"\n{unknown}", file=sys.stderr)
+            self._stage("trial", lambda: self._send(1))
+        if self.stale or self.asleep:
+            self.sent += self.stale
+            self._send(0)
+            self.stale = False
+
+    def _send(self, shift: int) -> None:
+        """The trainer's weights, as they are where `shift` is 0, else reordered for a trial; and
+        the proof that they arrived."""
         if self.stale:
-            self.sent += 1
-            self._stage("write", self._write)
+            self._stage("write", lambda: self._write(shift))
         if self.asleep:
             if self.decoder.device.type == "cuda":  # torch keeps what an update has freed
                 torch.cuda.empty_cache()
@@ -173,17 +195,61 @@ class ServedPolicy:
         if self.asleep:
             self._stage("wake_kv_cache", lambda: self.server.wake("kv_cache"))
         self.server.forget()
-        self.stale, self.asleep = False, False
+        self.asleep = False
         self._hold_to_version(self.server.version())
+        self._stage("proof", lambda: self._prove(shift))
 
-    def _write(self) -> None:
+    def _write(self, shift: int) -> None:
         """The folder before this one goes."""
         for former in self.folder.glob("weights-*"):
             shutil.rmtree(former)
         weights = plain_weights(self.model, precision_named(self.settings.dtype))
+        if shift:
+            reordered(weights, shift)
+        config = copy.deepcopy(self.model.config)
+        config.tie_word_embeddings = False
         with whole_folder(self.folder / self.version) as partial:
             save_file(weights, partial / "model.safetensors", metadata={"format": "pt"})
-            self.model.config.save_pretrained(partial)
+            config.save_pretrained(partial)
+
+    def _prove(self, shift: int) -> None:
+        """Raises UserError where the server does not say what the weights that it was sent say."""
+        gap, most = self._gap(proof_prompt(self.server.vocabulary), shift), self.how.max_gap
+        self.last_play["proof_gap"] = gap
+        if gap <= most:
+            return
+        name, start = self.server.name, self.server.start
+        if self._gap(proof_prompt(self.server.vocabulary, first=6), shift) <= most:
+            why = (
+                "Another prompt is right: it answers from a prefix cache of the weights before."
+                f" Start it with {self.server.cacheless}"
+            )
+        else:
+            tied = self.model.config.tie_word_embeddings
+            stayed = "the output layer of tied embeddings that stayed as it was, " * bool(tied)
+            why = (
+                f"Likely: {stayed}weights of another checkpoint, another model. Start it anew, as"
+                f" docs/training.md says: {start}"
+            )
+        raise UserError(
+            f"{name} was sent weights and does not have them: on a fixed prompt it and the trainer"
+            f" differ by {gap:.2g} nats per token (the recipe's max_gap is {most:g}). {why}; then"
+            " give the same command."
+        )
+
+    def _gap(self, prompt: list[int], shift: int) -> float:
+        """What the server says after `prompt` against what the trainer says, to whom a reordered
+        model's token t is t + shift."""
+        name = f"proof {self.version} {prompt[0]}"
+        outcome = self.server.sample(
+            TokenRequest(name, prompt, PROOF_TOKENS, self.chat.stop_id, 0.0, 0)
+        )
+        if isinstance(outcome, Fault):
+            raise UserError(outcome.message)
+        said = outcome.value
+        self._hold_to_version(said.version)
+        ids = [[(t + shift) % self.server.vocabulary for t in part] for part in (prompt, said.ids)]
+        return proof_gap(said.logprobs, logprobs_after(self.decoder, *ids, self.settings))
 
     def _hold_to_version(self, version: str | None) -> None:
         if version is not None and version != self.version:
@@ -226,17 +292,36 @@ class ServedPolicy:
 
 
 def plain_weights(model: Any, products: torch.dtype) -> dict[str, Any]:
-    """A checkpoint's tensors on the CPU, tied ones once: an adapter merged into its base, and in
-    the format that products are made in where it is the narrower one, so that both sides read the
-    same."""
+    """A checkpoint's tensors on the CPU, each with memory of its own, the output layer of tied
+    embeddings too: an adapter merged into its base, and in the format that products are made in
+    where it is the narrower one, so that both sides read the same."""
     written, weights = set[int](), dict[str, Any]()
     for name, tensor in merged_state(model).items():
-        if tensor.data_ptr() in written:
-            continue
-        written.add(tensor.data_ptr())
         narrower = tensor.is_floating_point() and tensor.element_size() > products.itemsize
-        weights[name] = tensor.to("cpu", products if narrower else tensor.dtype).contiguous()
+        plain = tensor.to("cpu", products if narrower else tensor.dtype).contiguous()
+        weights[name] = plain.clone() if plain.data_ptr() in written else plain
+        written.add(plain.data_ptr())
     return weights
+
+
+ROWS_ARE_HIDDEN = {
+    *("norm", "input_layernorm", "post_attention_layernorm"),
+    *("o_proj", "down_proj"),
+}
+
+
+def reordered(weights: dict[str, Any], shift: int) -> None:
+    """In place, by rolling: what token t was is t − shift, and hidden unit h is h + shift. So the
+    model says the same of the renamed tokens, bit for bit but for the order of its sums, and no
+    tensor is what it was but the biases and norms inside of attention."""
+    for name, tensor in weights.items():
+        module = name.split(".")[-2]
+        if module in ("embed_tokens", "lm_head"):
+            weights[name] = tensor.roll((-shift, shift), (0, 1))
+        elif module in ROWS_ARE_HIDDEN:
+            weights[name] = tensor.roll(shift, 0)
+        elif tensor.ndim == 2:
+            weights[name] = tensor.roll(shift, 1)
 
 
 def sampling_policy(

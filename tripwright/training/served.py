@@ -1,22 +1,28 @@
 """Servers that sample token ids after token ids: what is asked of vLLM and of SGLang, one class
-each with the same calls. Nothing here was run against a real one; requests and answers follow
-their source (vLLM after 0.18, SGLang after 0.5.9, as read on 2026-11-26):
+each with the same calls.
 
-- vLLM: `entrypoints/openai/completion/protocol.py`, `entrypoints/serve/dev/{sleep,rpc,rlhf}`,
-  `v1/worker/gpu_model_runner.py` (`reload_weights`), `docs/features/{sleep_mode,lora}.md`;
-- SGLang: `srt/managers/io_struct.py`, `srt/sampling/sampling_params.py`,
+- vLLM 0.32.0 is run by `tests/engines`, on a CPU; sleeping and waking in a GPU's memory are only
+  read (`docs/features/sleep_mode.md`).
+- SGLang was never run; requests and answers follow its source (after 0.5.9, as read on
+  2026-11-26): `srt/managers/io_struct.py`, `srt/sampling/sampling_params.py`,
   `srt/managers/schedule_batch.py`, `srt/managers/scheduler_update_weights_mixin.py`,
   `srt/entrypoints/http_server.py`.
 
 Every setting of sampling is sent with every request: both servers take what is left out from the
 model's `generation_config.json`, where Qwen's have top_p 0.8 and top_k 20.
+
+A server that answers "loaded" has not proven it: after every load it is asked to go on, greedily,
+after one fixed prompt, and what it says is held to the trainer's own forward pass (`ServedPolicy`).
+Seen in vLLM 0.32.0: the output layer of a model with tied embeddings stays as it was.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import fmean
 from typing import Annotated, Any, Literal, NamedTuple
 
 from annotated_types import Gt
@@ -24,6 +30,9 @@ from annotated_types import Gt
 from tripwright.errors import UserError
 from tripwright.llm.endpoint import BadAnswer, Endpoint, Fault, Reply
 
+VLLM = "0.32.0"  # the release that requests are written for and tests run
+# Of a model with tied embeddings vLLM reloads all but the output layer: it is served as untied
+UNTIED = '{"tie_word_embeddings": false}'
 Memory = Literal["weights", "kv_cache"]
 # from the whole distribution, said with every request
 PLAIN_SAMPLING = {
@@ -43,7 +52,7 @@ class RolloutServer:
     trained, and wakes in three stages (row P11).
 
     `max_gap`, nats per token, bounds the mean difference between the server's log-probabilities and
-    the trainer's: beyond it the run stops.
+    the trainer's, of the proof after a load and of each step: beyond it the run stops.
     """
 
     kind: Literal["vllm", "sglang"]
@@ -76,6 +85,21 @@ class Tokens(NamedTuple):
     version: str | None = None
 
 
+# A prompt that nobody writes, so that what follows it is nowhere certain; longer than a block of a
+# server's prefix cache (vLLM's has 16 tokens, on a CPU 128), so that one that was not emptied shows
+PROOF_PROMPT, PROOF_TOKENS = 160, 16
+
+
+def proof_prompt(vocabulary: int, first: int = 5) -> list[int]:
+    """Token ids. One with another `first` has no beginning in common with it."""
+    return [(17 * n + first) % vocabulary for n in range(PROOF_PROMPT)]
+
+
+def proof_gap(said: Sequence[float], own: Sequence[float]) -> float:
+    """|sampler − trainer|, in nats per token, of log-probabilities of the same tokens."""
+    return fmean(abs(a - b) for a, b in zip(said, own, strict=True))
+
+
 def token_server(settings: RolloutServer, vocabulary: int) -> VllmServer | SglangServer:
     kind = VllmServer if settings.kind == "vllm" else SglangServer
     return kind(
@@ -99,6 +123,11 @@ class _Server(Endpoint):
 
     name = "a server"
     answer = "tokens"
+    start = cacheless = ""  # what to start it with, in general and to have no prefix cache
+
+    def unknown(self) -> str:
+        """What to say of a release that this was not written for, "" for the known one."""
+        return ""
 
     def advice(self) -> str:
         return f"Is this the address of {self.name}, started as docs/training.md says?"
@@ -142,6 +171,17 @@ class VllmServer(_Server):
     processed_logprobs`. Sleep is of level 2: weights are given up as well."""
 
     name = "vLLM"
+    start = f"vllm serve … --load-format dummy --hf-overrides '{UNTIED}'"
+    cacheless = "--no-enable-prefix-caching"
+
+    def unknown(self) -> str:
+        try:
+            found = _text(self.control("/version", method="GET"), "version")
+        except UserError:  # `tripwright serve model` has no such route
+            return ""
+        if found is None or found.partition("+")[0] == VLLM:
+            return ""
+        return f"vLLM {found} answers at {self.base_url}; its requests are those of {VLLM}."
 
     def open(self) -> bool:
         return bool(self.control("/is_sleeping", method="GET")["is_sleeping"])
@@ -182,20 +222,23 @@ class VllmServer(_Server):
         return self.control(f"/wake_up?tags={memory}")
 
     def load_weights(self, folder: Path, version: str) -> Any:
-        call = {"method": "reload_weights", "kwargs": {"weights_path": str(folder)}}
-        answer = self.control("/collective_rpc", call)
-        if self.version() is not None:
-            self.control("/update_weight_version", {"new_version": version})
+        """Requests wait meanwhile. What was started with weights made up is told to read files."""
+        self.control("/pause?mode=keep")
+        reads = {"overrides": {"load_config": {"load_format": "auto"}}}
+        self._everywhere("update_config", **reads)
+        answer = self._everywhere("reload_weights", weights_path=str(folder))
+        self.control("/update_weight_version", {"new_version": version})
+        self.control("/resume")
         return answer
+
+    def _everywhere(self, method: str, **kwargs: Any) -> Any:
+        return self.control("/collective_rpc", {"method": method, "kwargs": kwargs})
 
     def forget(self) -> Any:
         return self.control("/reset_prefix_cache")
 
     def version(self) -> str | None:
-        try:
-            return _text(self.control("/weight_info", method="GET"), "weight_version")
-        except UserError:  # only newer ones have the route
-            return None
+        return _text(self.control("/weight_info", method="GET"), "weight_version")
 
 
 @dataclass(frozen=True)
@@ -205,6 +248,8 @@ class SglangServer(_Server):
     `stop_token_ids` as well)."""
 
     name = "SGLang"
+    start = "python -m sglang.launch_server …"
+    cacheless = "--disable-radix-cache"
 
     def open(self) -> bool:
         """A killed trainer leaves it asleep, and it does not say so: whoever puts it to sleep
