@@ -8,8 +8,10 @@ import itertools
 import json
 import os
 import shlex
+import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -256,6 +258,49 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., str]]:
     for listener in listeners:
         listener.shutdown()
         listener.server_close()
+
+
+class Raw:
+    """Answers every connection with the same bytes, piece by piece, until the test ends."""
+
+    def __init__(self, pieces: Callable[[], Iterator[bytes]], pause_s: float = 0.0):
+        self.pieces, self.pause_s, self.ended = pieces, pause_s, threading.Event()
+        self.listening = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.listening.getsockname()[1]}"
+        self.paths: list[str] = []
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self) -> None:
+        with suppress(OSError):
+            while True:
+                threading.Thread(
+                    target=self.answer, args=(self.listening.accept()[0],), daemon=True
+                ).start()
+
+    def answer(self, connection: socket.socket) -> None:
+        with connection, suppress(OSError):
+            self.paths.append(connection.recv(65536).decode("latin-1").split(" ")[1])
+            for piece in self.pieces():
+                if self.ended.wait(self.pause_s):
+                    return
+                connection.sendall(piece)
+
+    def close(self) -> None:
+        self.ended.set()
+        self.listening.close()
+
+
+@pytest.fixture
+def raw() -> Iterator[Callable[..., Raw]]:
+    started: list[Raw] = []
+
+    def start(pieces: Callable[[], Iterator[bytes]], pause_s: float = 0.0) -> Raw:
+        started.append(Raw(pieces, pause_s))
+        return started[-1]
+
+    yield start
+    for server in started:
+        server.close()
 
 
 @pytest.fixture(scope="session")

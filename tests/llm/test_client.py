@@ -1,18 +1,21 @@
 """The client against a real server on this machine, one misbehaviour at a time."""
 
+import gzip
 import json
 import re
 import socket
 import time
 from collections.abc import Callable
 from email.utils import formatdate
+from itertools import chain, repeat
 from typing import Any
 
 import pytest
 
 from tripwright.errors import UserError
 from tripwright.llm.client import ChatEndpoint, Completion, Fault, RequestedCall
-from tripwright.llm.endpoint import Pace, backoff_s, retry_after_s
+from tripwright.llm.endpoint import Pace, backoff_s
+from tripwright.llm.http import MAX_ANSWER_MB, retry_after_s
 
 MESSAGES = [{"role": "user", "content": "Plan a trip."}]
 Reply = tuple[int, bytes, dict[str, str]] | None  # None: hangs
@@ -161,17 +164,25 @@ NO_JSON = {
     "empty": answers(""),
     "deep-json": answers("[" * 100_000),
 }
-BROKEN = {
-    "body-cut-short": answers("{}", Content_Length="9999"),
-    "bad-gzip": answers("not gzip", Content_Encoding="gzip"),
+BOMB = b" " * int(MAX_ANSWER_MB * 1e6 + 1)
+PACKED = {"Content-Encoding": "gzip"}
+REFUSED = {
+    "bad-gzip": ((200, b"not gzip", PACKED), "no gzip"),
+    "cut-gzip": ((200, gzip.compress(b"{}")[:-9], PACKED), "cut short"),
+    "gzip-bomb": ((200, gzip.compress(BOMB), PACKED), "more than 16 MB"),
+    "error-bomb": ((500, gzip.compress(BOMB), PACKED), "more than 16 MB"),
+    "large": ((200, BOMB, {}), "more than 16 MB"),
+    "packed-otherwise": ((200, b"", {"Content-Encoding": "gzip, br"}), "packed as 'gzip, br'"),
 }
 TRANSIENT: dict[str, tuple[Reply, str, str]] = {
     "500": (answers({"error": {"message": "boom"}}, 500), "server_error", "500: .*boom"),
     "502-html": (answers("<html>Bad gateway</html>", 502), "server_error", "502"),
+    "529": (answers({"error": {"message": "overloaded"}}, 529), "rate_limit", "529: .*overloaded"),
     "429": (answers({"error": {"message": "slow down"}}, 429), "rate_limit", "429: .*slow down"),
     **{name: (reply, "bad_response", "other than JSON") for name, reply in NO_JSON.items()},
     **{name: (reply, "bad_response", "chat completion") for name, reply in NO_COMPLETION.items()},
-    **{name: (reply, "connection", "cannot be reached") for name, reply in BROKEN.items()},
+    **{name: (reply, "bad_response", said) for name, (reply, said) in REFUSED.items()},
+    "cut": (answers("{}", Content_Length="9999"), "connection", "cannot be reached"),
 }
 
 
@@ -182,7 +193,7 @@ def test_what_may_pass_is_retried_and_then_a_fault(server, what):
     fault = endpoint(server.url).complete(MESSAGES)
     assert isinstance(fault, Fault) and (fault.kind, fault.attempts) == (kind, 3)
     assert len(server.requests) == 3
-    assert "\n" not in fault.message and len(fault.message) < 400
+    assert fault.message.isprintable() and len(fault.message) < 400
     assert re.search(said, fault.message), fault.message
 
 
@@ -203,6 +214,31 @@ def test_a_hanging_server_is_a_timeout(server):
     assert time.monotonic() - started < 3
 
 
+HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n"
+DRIPPED = {
+    "status": (b"", b"H"),
+    "headers": (HEAD, b"a"),
+    "informational": (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+    "body": (HEAD + b"content-length: 99999\r\n\r\n", b" "),
+    "stream": (HEAD + b"transfer-encoding: chunked\r\n\r\n", b"8\r\n: wait\n\n\r\n"),
+    "packed": (
+        HEAD + b"content-encoding: gzip\r\n\r\n" + gzip.compress(b"")[:10],
+        b"\0\0\0\xff\xff",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", DRIPPED)
+def test_the_whole_answer_has_timeout_s(raw, what):
+    """However little comes at a time, and however soon the next."""
+    head, drop = DRIPPED[what]
+    client = endpoint(raw(lambda: chain([head], repeat(drop)), 0.02).url, timeout_s=0.3)
+    started = time.monotonic()
+    fault = client.complete(MESSAGES)
+    assert isinstance(fault, Fault) and (fault.kind, fault.attempts) == ("timeout", 3)
+    assert time.monotonic() - started < 3
+
+
 def test_a_refused_connection(server):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound but not listening
@@ -219,7 +255,9 @@ def test_retry_after_is_honoured(server):
 
 def test_retry_after_is_read_as_number_or_date():
     assert retry_after_s("3") == 3.0
-    assert 50 < (retry_after_s(formatdate(time.time() + 60, usegmt=True)) or 0) <= 60
+    soon = time.time() + 60
+    for date in (formatdate(soon, usegmt=True), time.asctime(time.gmtime(soon))):
+        assert 50 < (retry_after_s(date) or 0) <= 60
     assert [retry_after_s(header) for header in (None, "", "soon", "-1", "inf", "nan")] == [
         None
     ] * 6
@@ -229,9 +267,28 @@ def test_waits_grow_and_are_bounded(server, monkeypatch):
     assert 0.75 <= backoff_s(1.0, 1, 60.0) <= 1.25 and 3.0 <= backoff_s(1.0, 3, 60.0) <= 5.0
     held: list[float] = []
     monkeypatch.setattr(Pace, "hold", lambda pace, seconds: held.append(seconds))
-    server.replies = [answers("{}", 429, retry_after="1e9"), GOOD]
-    assert isinstance(endpoint(server.url).complete(MESSAGES), Completion)
-    assert held == [60.0] and backoff_s(1.0, 1000, 60.0) == 60.0
+    for wait in ("1e9", formatdate(time.time() + 1e6, usegmt=True), "70"):
+        server.replies, server.requests[:] = [answers("{}", 529, retry_after=wait), GOOD], []
+        assert isinstance(endpoint(server.url, timeout_s=90.0).complete(MESSAGES), Completion)
+    assert held == [90.0, 90.0, 70.0] and backoff_s(1.0, 1000, 60.0) == 60.0
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+@pytest.mark.parametrize(
+    ("target", "shown"),
+    [
+        ("https://me:pass@inside.example:8443/x?key=1", "'https://inside.example:8443'"),
+        ("//169.254.169.254/latest", "'http://169.254.169.254'"),
+        ("/v2/\x1b[2J", "'http://127.0.0.1:"),
+        ("http://[", "'no address'"),
+    ],
+)
+def test_no_redirect_is_followed(server, status, target, shown):
+    server.replies = [answers("{}", status, location=target)]
+    with pytest.raises(UserError, match="redirect") as caught:
+        endpoint(server.url).complete(MESSAGES)
+    assert shown in str(caught.value) and len(server.requests) == 1
+    assert str(caught.value).isprintable() and "key=1" not in str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -29,9 +29,9 @@ from tripwright.domains.deeptravel.tools.answers import (
 from tripwright.domains.deeptravel.tools.live_tools import LiveToolBox, LiveTools
 from tripwright.episode import Session, Turn, open_session
 from tripwright.errors import UserError
+from tripwright.llm.http import ProviderFault
 from tripwright.tools.answer import ToolError, defused
 from tripwright.tools.faults import Faults, FaultyTools
-from tripwright.tools.http import ProviderFault
 from tripwright.tools.signatures import tool_functions
 from tripwright.tools.toolbox import ToolBox, ToolHostDown, Tools
 from tripwright.transcript import StopReason

@@ -20,19 +20,20 @@ import re
 import resource
 import threading
 import time
+import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
 from functools import cached_property
 from itertools import islice
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from tripwright import __version__
 from tripwright.errors import UserError
+from tripwright.llm.http import MAX_ANSWER_MB, Redaction, key_of, retry_after_s
 
 if TYPE_CHECKING:
     import httpx2
@@ -131,8 +132,7 @@ def allow_open_files(count: int) -> None:
 
 T = TypeVar("T")
 
-LONGEST_WAIT_S = 60.0  # between two attempts, whatever the server asks for
-SHOWN_CHARACTERS = 200  # of a foreign message
+LONGEST_WAIT_S = 60.0  # between two attempts, where the server asks for none
 HOPELESS_STATUS = {401, 402, 403, 404}
 # what servers say of a context that is full
 OVERFLOWS = ("context_length", "context length", "context window", "maximum model length")
@@ -190,14 +190,14 @@ class Endpoint:
     base_url: str = field(repr=False)  # may hold a user and a password
     # servers without keys do not need it
     api_key_env: str = field(default="OPENAI_API_KEY", kw_only=True)
-    # per attempt, for connecting and between two reads
+    # of a whole attempt, from connecting to the answer's last byte
     timeout_s: float = field(default=120.0, kw_only=True)
     max_retries: int = field(default=4, kw_only=True)
     first_wait_s: float = field(default=0.5, kw_only=True)  # doubles with each retry
     # over all threads, retries included
     requests_per_second: float | None = field(default=None, kw_only=True)
     # clients that no thread uses now, the last used first: it is the most likely to be still open
-    _free: deque[httpx2.Client] = field(
+    _free: deque[tuple[httpx2.Client, _Clock]] = field(
         default_factory=deque, init=False, repr=False, compare=False
     )
     _pace: Pace = field(init=False, repr=False, compare=False)
@@ -247,7 +247,7 @@ class Endpoint:
                 return Fault(outcome.kind, outcome.message, attempt)
             server_wait_s = retry_after_s(headers.get("retry-after"))
             if server_wait_s is not None:
-                self._pace.hold(min(server_wait_s, LONGEST_WAIT_S))  # it speaks to all threads
+                self._pace.hold(min(server_wait_s, self.timeout_s))  # it speaks to all threads
             elif not self._pace.sleep(backoff_s(self.first_wait_s, attempt, LONGEST_WAIT_S)):
                 break
         return Fault("stopped", "The run was stopped before this request was sent.")
@@ -263,15 +263,14 @@ class Endpoint:
         """(outcome, the answer's headers)."""
         import httpx2  # a quarter of a second to import: only for those who use an endpoint
 
+        url = f"{self.base_url.rstrip('/')}{path}"
         try:
-            with self._client() as client:
-                response = client.request(
-                    method,
-                    f"{self.base_url.rstrip('/')}{path}",
-                    content=content,
-                    headers=self._headers(),
-                )
-        except httpx2.TimeoutException:
+            with (
+                self._client() as client,
+                client.stream(method, url, content=content, headers=self._headers()) as response,
+            ):
+                body = _body(response)
+        except (httpx2.TimeoutException, TimeoutError):
             why = f"{self.shown_url} did not answer within {self.timeout_s:g} s."
             return Fault("timeout", why), {}
         except httpx2.InvalidURL as error:
@@ -279,28 +278,37 @@ class Endpoint:
         except httpx2.HTTPError as error:
             why = f"{self.shown_url} cannot be reached: {self._shown(error)}"
             return Fault("connection", why), {}
+        except BadAnswer as error:
+            return Fault("bad_response", f"{self.shown_url} answered {self._shown(error)}"), {}
         if response.is_success:
-            return self._read(response.text, read, plain), response.headers
-        return self._status_fault(response), response.headers
+            return self._read(body, read, plain), response.headers
+        return self._status_fault(response.status_code, response.headers, body), response.headers
 
     @contextmanager
     def _client(self) -> Iterator[httpx2.Client]:
-        """One that no other thread uses meanwhile, made when it is first needed."""
+        """One that no other thread uses meanwhile, made when it is first needed. What is done with
+        it has `timeout_s`, all together. It follows no redirects: where they lead, nobody said
+        that we ask."""
         import httpx2
 
         if self._free:
-            client = self._free.pop()
+            client, clock = self._free.pop()
         else:
             limits = httpx2.Limits(
                 max_connections=1, max_keepalive_connections=1, keepalive_expiry=KEPT_SECONDS
             )
-            client = httpx2.Client(
-                timeout=self.timeout_s, limits=limits, verify=self._verify, follow_redirects=True
-            )
+            client = httpx2.Client(timeout=self.timeout_s, limits=limits, verify=self._verify)
+            clock = _Clock()
+            # the first, and those to proxies that the environment names
+            transports: list[Any] = [client._transport, *client._mounts.values()]
+            for transport in filter(None, transports):
+                pool = transport._pool  # httpx2 has no other way
+                pool._network_backend = _Timed(pool._network_backend, clock)
+        clock.ends_at = time.monotonic() + self.timeout_s
         try:
             yield client
         finally:
-            self._free.append(client)
+            self._free.append((client, clock))
 
     @cached_property
     def _verify(self) -> Any:
@@ -311,14 +319,24 @@ class Endpoint:
 
     def _headers(self) -> dict[str, str]:
         """Read for each request: a key may be set anew while a long run is under way."""
-        key = os.environ.get(self.api_key_env) or "no-key"
+        key = key_of(self.api_key_env) or "no-key"
         named = ((header, os.environ.get(name)) for header, name in ACCOUNT_HEADERS.items())
         account = {header: value for header, value in named if value}
-        fixed = {"Content-Type": "application/json", "User-Agent": f"tripwright/{__version__}"}
+        fixed = {
+            "Content-Type": "application/json",
+            "Accept-Encoding": "gzip",  # which can be unpacked piece by piece
+            "User-Agent": f"tripwright/{__version__}",
+        }
         return {"Authorization": f"Bearer {key}", **fixed, **account}
 
-    def _status_fault(self, response: httpx2.Response) -> Fault:
-        status, (code, message) = response.status_code, _said_error(response.text)
+    def _status_fault(self, status: int, headers: Mapping[str, str], body: str) -> Fault:
+        if 300 <= status < 400 and (target := headers.get("location")):
+            place = self._shown(redirect_host(self.base_url, target))
+            raise UserError(
+                f"{self.shown_url} answered {status}, a redirect to '{place}'. Redirects are not"
+                " followed: give the address that is meant."
+            )
+        code, message = _said_error(body)
         answer = f"{self.shown_url} answered {status}: {self._shown(message).rstrip('.')}."
         if status == 401 or status == 403:
             state = "set" if os.environ.get(self.api_key_env) else "not set"
@@ -328,7 +346,7 @@ class Endpoint:
             )
         if status in HOPELESS_STATUS or code == "insufficient_quota":
             raise UserError(f"{answer} {self.advice()}")
-        if status == 429:
+        if status in (429, 529):  # 529: overloaded, as Anthropic and others say it
             return Fault("rate_limit", answer)
         if status >= 500 or status in (408, 409):
             return Fault("server_error", answer)
@@ -361,12 +379,74 @@ class Endpoint:
         return shown_url(self.base_url)
 
     def _shown(self, message: object) -> str:
-        """One short line of a foreign message, without the key should the server have repeated
-        it."""
-        line = " ".join(str(message).split())
-        if key := os.environ.get(self.api_key_env):
-            line = line.replace(key, "***")
-        return line if len(line) <= SHOWN_CHARACTERS else line[:SHOWN_CHARACTERS] + "…"
+        """One short line of a foreign message, without keys should the server have repeated one."""
+        return Redaction().shown(message)
+
+
+def _body(response: httpx2.Response) -> str:
+    """Unpacked by us, and read no further than allowed: little that is packed may be gigabytes.
+    Raises BadAnswer."""
+    packing = response.headers.get("content-encoding", "identity").strip().lower()
+    if packing not in ("identity", "gzip"):
+        raise BadAnswer(f"packed as '{packing}', where gzip alone was asked for")
+    gzip = zlib.decompressobj(zlib.MAX_WBITS | 16) if packing == "gzip" else None
+    body, most = bytearray(), int(MAX_ANSWER_MB * 1e6)
+    for piece in response.iter_raw():
+        if gzip and gzip.eof:
+            break  # what follows belongs to nothing
+        try:
+            body += gzip.decompress(piece, most + 1 - len(body)) if gzip else piece
+        except zlib.error as error:
+            raise BadAnswer(f"what is no gzip: {error}") from None
+        if len(body) > most:
+            raise BadAnswer(f"more than {MAX_ANSWER_MB:g} MB")
+    if gzip and not gzip.eof:
+        raise BadAnswer("a gzip that is cut short")
+    return body.decode("utf-8", "replace")
+
+
+def redirect_host(base_url: str, target: str) -> str:
+    """Where a redirect points, the host alone: the rest may be a key."""
+    try:
+        parts = urlsplit(urljoin(base_url, target))
+    except ValueError:
+        return "no address"
+    return shown_url(f"{parts.scheme}://{parts.netloc}")
+
+
+class _Clock:
+    """When the attempt ends for which a client is used now."""
+
+    ends_at = 0.0
+
+    def left_s(self) -> float:
+        """Raises TimeoutError."""
+        if (left_s := self.ends_at - time.monotonic()) <= 0:
+            raise TimeoutError
+        return left_s
+
+
+# what waits for the other side, and how many arguments it has before its timeout
+STEPS = {"connect_tcp": 2, "start_tls": 2, "read": 1, "write": 1}
+
+
+class _Timed:
+    """A network backend of httpcore2, or a stream of one, whose every step has the time that is
+    left of the attempt. Its own timeout would begin anew with each byte that comes in."""
+
+    def __init__(self, inner: Any, clock: _Clock):
+        self._inner, self._clock = inner, clock
+
+    def __getattr__(self, name: str) -> Any:
+        step = getattr(self._inner, name)
+        if name not in STEPS:
+            return step
+
+        def timed(*what: Any, **how: Any) -> Any:
+            done = step(*what[: STEPS[name]], **{**how, "timeout": self._clock.left_s()})
+            return _Timed(done, self._clock) if name in ("connect_tcp", "start_tls") else done
+
+        return timed
 
 
 def _said_error(body: str) -> tuple[str, str]:
@@ -379,20 +459,6 @@ def _said_error(body: str) -> tuple[str, str]:
     if not isinstance(error, dict):
         return "", str(error)
     return str(error.get("code") or ""), str(error.get("message") or error.get("detail") or body)
-
-
-def retry_after_s(header: str | None) -> float | None:
-    """The `Retry-After` header in seconds: it holds a number or a date."""
-    if not header:
-        return None
-    try:
-        seconds = float(header)
-    except ValueError:
-        try:
-            seconds = parsedate_to_datetime(header).timestamp() - time.time()
-        except (ValueError, OverflowError):
-            return None
-    return seconds if 0 <= seconds < float("inf") else None
 
 
 MOST_FAULTS = 20  # in a row: then an endpoint counts as dead, and nobody waits for it any more

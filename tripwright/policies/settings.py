@@ -125,7 +125,7 @@ class PolicySettings:
     )
     timeout_s: float = setting(
         120.0,
-        "endpoint: seconds to wait for an answer, per attempt.",
+        "endpoint: seconds that a whole answer may take, per attempt.",
         "--timeout",
         min=0.01,
         max=86_400,

@@ -20,7 +20,6 @@ from tripwright.errors import UserError, counted
 from tripwright.llm.endpoint import Endpoint, Fault
 from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.face import Face
-from tripwright.tools.http import Redaction
 from tripwright.tools.toolbox import ToolHostDown
 
 WORLD_HEADER = "x-world-hash"
@@ -96,7 +95,7 @@ class RemoteToolBox:
             raise ToolHostDown(str(refusal)) from None
         if isinstance(reply, Fault):
             tries = counted(reply.attempts, "attempt")
-            raise ToolHostDown(f"{Redaction().shown(reply.message)} ({tries})")
+            raise ToolHostDown(f"{reply.message} ({tries})")
         if reply.headers.get(WORLD_HEADER) != self.world["content_hash"]:
             raise ToolHostDown(f"{self._server.shown_url} has another world than at the start.")
         return reply.value
@@ -104,5 +103,5 @@ class RemoteToolBox:
     def _get(self, path: str, read: Callable[[Any], Any]) -> Any:
         reply = self._server.ask(path, None, read, "GET")
         if isinstance(reply, Fault):
-            raise UserError(f"{Redaction().shown(reply.message)} {self._server.advice()}")
+            raise UserError(f"{reply.message} {self._server.advice()}")
         return reply.value

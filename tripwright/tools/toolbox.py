@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from tripwright.errors import UserError, printable
+from tripwright.llm.http import Redaction
 from tripwright.tools.answer import ToolAnswer, ToolError, quoted
 from tripwright.tools.face import Face
-from tripwright.tools.http import Redaction
 from tripwright.tools.signatures import CheckedCall
 from tripwright.world.store import World
 

@@ -60,7 +60,7 @@ class RolloutServer:
     weights: str
     sleep: bool = True
     max_gap: Annotated[float, Gt(0)] = 0.1
-    timeout_s: Annotated[float, Gt(0)] = 600.0  # without a byte of an answer
+    timeout_s: Annotated[float, Gt(0)] = 600.0  # for a whole answer
 
 
 class TokenRequest(NamedTuple):

@@ -21,7 +21,7 @@ from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.episode import Episode, Session, close_session, open_session
 from tripwright.evals.scoreboard import score_records
-from tripwright.tools.http import ProviderFault
+from tripwright.llm.http import ProviderFault
 from tripwright.transcript import StopReason, Transcript
 from tripwright.verdict import State, Verdict
 

@@ -32,7 +32,7 @@ from tripwright.domains.deeptravel.tools.answers import (
 )
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.errors import UserError
-from tripwright.tools.http import ProviderFault
+from tripwright.llm.http import ProviderFault
 from tripwright.world.store import World
 
 NANO = 3  # of `world`

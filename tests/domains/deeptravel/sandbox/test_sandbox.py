@@ -21,7 +21,7 @@ from tripwright.domains.deeptravel.sandbox.sandbox import (
 from tripwright.domains.deeptravel.sandbox.store import Store
 from tripwright.domains.deeptravel.tools.answers import PointOfInterest, Provenance, ProviderAnswer
 from tripwright.errors import UserError
-from tripwright.tools.http import ProviderFault
+from tripwright.llm.http import ProviderFault
 
 DAY = "2026-06-20"
 AT_ONCE = Retries(most=3, first_wait_s=0.0)

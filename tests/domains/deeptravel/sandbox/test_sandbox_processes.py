@@ -31,7 +31,7 @@ from tripwright.domains.deeptravel.sandbox.sandbox import (
 )
 from tripwright.domains.deeptravel.sandbox.store import Store, open_store
 from tripwright.domains.deeptravel.tools.answers import ProviderAnswer
-from tripwright.tools.http import ProviderFault, Redaction
+from tripwright.llm.http import ProviderFault, Redaction
 
 SOON = Retries(most=8, first_wait_s=0.01, longest_wait_s=0.5)
 

@@ -38,7 +38,7 @@ from tripwright.domains.deeptravel.tools.answers import (
 )
 from tripwright.domains.deeptravel.verbs import sandbox as verbs
 from tripwright.errors import UserError
-from tripwright.tools.http import ProviderFault
+from tripwright.llm.http import ProviderFault
 
 DAY, NEXT = "2026-06-20", "2026-06-21"
 VERBS = tuple(

@@ -29,7 +29,7 @@ from tripwright.domains.deeptravel.worlds.worlds import (
     WorldProvider,
 )
 from tripwright.errors import UserError
-from tripwright.tools.http import ProviderFault
+from tripwright.llm.http import ProviderFault
 from tripwright.world.generator import build_tables
 from tripwright.world.geography import Position, great_circle_km
 from tripwright.world.records import WorldTables, road_distance_km

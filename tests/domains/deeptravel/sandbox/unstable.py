@@ -24,7 +24,7 @@ from tripwright.domains.deeptravel.tools.answers import (
     Provenance,
     ProviderAnswer,
 )
-from tripwright.tools.http import ProviderFault
+from tripwright.llm.http import ProviderFault
 
 DAY = "2026-06-20"
 CITIES = (

@@ -34,8 +34,8 @@ from tripwright.domains.deeptravel.tools.answers import (
 )
 from tripwright.domains.deeptravel.tools.live_tools import answer_of
 from tripwright.errors import UserError
+from tripwright.llm.http import ProviderFault
 from tripwright.tools.answer import ToolError
-from tripwright.tools.http import ProviderFault
 
 Offer = FlightOffer | TrainOffer
 Shape = Literal["one_way", "one_way_stay", "round_trip"]

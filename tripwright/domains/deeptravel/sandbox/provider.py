@@ -54,7 +54,7 @@ from tripwright.domains.deeptravel.tools.answers import (
 )
 from tripwright.errors import UserError
 from tripwright.files import toml_table
-from tripwright.tools.http import FaultKind, Redaction
+from tripwright.llm.http import FaultKind, Redaction
 
 # worth another attempt
 PASSING: frozenset[FaultKind] = frozenset(("timeout", "connection", "server_error", "rate_limit"))

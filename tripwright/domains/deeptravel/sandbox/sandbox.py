@@ -35,7 +35,7 @@ from tripwright.domains.deeptravel.sandbox.provider import PASSING, Limits, Prov
 from tripwright.domains.deeptravel.tools.answers import RECORDS, ProviderAnswer, is_day
 from tripwright.errors import UserError, printable
 from tripwright.llm.endpoint import backoff_s, map_unordered
-from tripwright.tools.http import ProviderFault, Redaction
+from tripwright.llm.http import ProviderFault, Redaction
 
 if TYPE_CHECKING:
     from tripwright.domains.deeptravel.sandbox.store import Store  # loads SQLAlchemy

@@ -42,7 +42,7 @@ from tripwright.domains.deeptravel.sandbox.provider import Terms
 from tripwright.domains.deeptravel.sandbox.sandbox import SandboxQuestion, StoredAnswer
 from tripwright.errors import UserError
 from tripwright.files import make_parent
-from tripwright.tools.http import ProviderFault
+from tripwright.llm.http import FEWEST_CHARACTERS, HIDDEN, ProviderFault
 
 CHUNK_ROWS = 500  # of a long table, in memory at a time
 LONGEST_VALUE_BYTES = 100_000_000  # a stranger's SQLite file may hold a longer one
@@ -335,7 +335,8 @@ class PostgresStore(Store):
         user, _, password = user.partition(":")
         options = [value for name, value in parse_qsl(parts.query) if "password" in name]
         secrets = (password, unquote(password), parts.query, *options)
-        self.place, self._secrets = url, [part for part in secrets if part]
+        self.place = url
+        self._secrets = [part for part in secrets if len(part) >= FEWEST_CHARACTERS]
         self._open(f"{parts.scheme}://{user}{at}{host}{parts.path}", create)
         self.reconnect_s = RECONNECT_SECONDS
 
@@ -379,7 +380,7 @@ class PostgresStore(Store):
 
         said = " ".join(str(error.orig).split())
         for part in self._secrets:
-            said = said.replace(part, "***")
+            said = said.replace(part, HIDDEN)
         problem = f"The store {self.name} cannot be used: {said}"
         if isinstance(error.orig, psycopg.errors.DiskFull):
             return UserError(f"{problem} {GO_ON}")

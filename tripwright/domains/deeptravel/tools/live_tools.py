@@ -38,6 +38,7 @@ from tripwright.domains.deeptravel.tools.answers import (
 )
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.errors import UserError
+from tripwright.llm.http import ProviderFault
 from tripwright.tools.answer import ToolAnswer, ToolError, defused, quoted
 from tripwright.tools.face import (
     Column,
@@ -50,7 +51,6 @@ from tripwright.tools.face import (
     letters,
     number,
 )
-from tripwright.tools.http import ProviderFault
 from tripwright.tools.signatures import Core, known_date
 from tripwright.tools.toolbox import AnswerBox, ToolHostDown
 from tripwright.world.store import World

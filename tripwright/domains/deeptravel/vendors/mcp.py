@@ -54,8 +54,8 @@ from tripwright.domains.deeptravel.tools.answers import (
     text_or_empty,
 )
 from tripwright.errors import UserError
-from tripwright.llm.endpoint import is_address
-from tripwright.tools.http import (
+from tripwright.llm.endpoint import is_address, redirect_host
+from tripwright.llm.http import (
     MAX_ANSWER_MB,
     PLACE_OF_KEY,
     USER_AGENT,
@@ -428,23 +428,35 @@ class McpSession:
             self._problem = response.status_code, asked_wait_s(response.headers)
 
     async def _limit(self, response: httpx2.Response) -> None:
-        """Of a stream of events the package limits each event."""
+        """An answer as a stream of events is handed on event by event, and may be no longer in
+        all. The stream that stays open beside the answers is limited by the package alone, event by
+        event."""
         import httpx2
 
-        if "text/event-stream" in response.headers.get("content-type", ""):
-            return
+        url, target = str(response.url), response.headers.get("location")
+        if target and (place := redirect_host(url, target)) != redirect_host(url, url):
+            status = response.status_code
+            raise self._refuse(f"answered {status}, a redirect to '{place}', which is not followed")
         if response.headers.get("content-encoding", "identity") != "identity":
             raise self._refuse("answers packed where it was asked not to")
-        body, most_mb, stream = bytearray(), self.server.max_answer_mb, response.stream
+        most_mb, stream = self.server.max_answer_mb, response.stream
         assert isinstance(stream, httpx2.AsyncByteStream)
-        try:
-            async for piece in stream:
-                body += piece
-                if len(body) > most_mb * 1e6:
-                    raise self._refuse(f"answered with more than {most_mb:g} MB")
-        finally:
-            await stream.aclose()
-        response.stream = httpx2.ByteStream(bytes(body))
+
+        async def pieces() -> AsyncIterator[bytes]:
+            size = 0
+            try:
+                async for piece in stream:
+                    size += len(piece)
+                    if size > most_mb * 1e6:
+                        raise self._refuse(f"answered with more than {most_mb:g} MB")
+                    yield piece
+            finally:
+                await stream.aclose()
+
+        if "text/event-stream" not in response.headers.get("content-type", ""):
+            response.stream = httpx2.ByteStream(b"".join([piece async for piece in pieces()]))
+        elif response.request.method != "GET":
+            response.stream = httpx2.Response(200, content=pieces()).stream
 
     def _refuse(self, why: str) -> ProviderFault:
         self._refused = self.fault("bad_response", why)

@@ -26,7 +26,7 @@ from tripwright.domains.deeptravel.tools.answers import (
 )
 from tripwright.domains.deeptravel.tools.live_tools import LiveTools
 from tripwright.errors import UserError
-from tripwright.tools.http import FaultKind, ProviderFault, Redaction, asked_wait_s, fault_of_status
+from tripwright.llm.http import FaultKind, ProviderFault, Redaction, asked_wait_s, fault_of_status
 
 CLIENT_VERSION = 1
 FORM = 'function = "my_flights.py:search_flights"'

@@ -38,8 +38,8 @@ from tripwright.domains.deeptravel.tools.answers import (
     WebPage,
 )
 from tripwright.errors import counted
+from tripwright.llm.http import ProviderFault
 from tripwright.tools.answer import quoted
-from tripwright.tools.http import ProviderFault
 from tripwright.world.geography import Position, clock_of, saving_minutes
 from tripwright.world.records import (
     Flight,

@@ -2,69 +2,23 @@
 
 import base64
 import gzip
-import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from tripwright.domains.deeptravel.sandbox.provider import load_services
 from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox
-from tripwright.tools.http import ProviderFault, Redaction, asked_wait_s
+from tripwright.llm.http import ProviderFault, Redaction, asked_wait_s
 
 Pieces = Callable[[], Iterator[bytes]]
 OK = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = OK + b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
 KEY = "s3cret/of+mine?42"
 TABLE: Any = {"web_search": {"tool": "weather"}}
-
-
-class Raw:
-    """Answers every connection with the same bytes, piece by piece, until the test ends."""
-
-    def __init__(self, pieces: Pieces, pause_s: float = 0.0):
-        self.pieces, self.pause_s, self.ended = pieces, pause_s, threading.Event()
-        self.listening = socket.create_server(("127.0.0.1", 0))
-        self.url = f"http://127.0.0.1:{self.listening.getsockname()[1]}"
-        self.paths: list[str] = []
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self) -> None:
-        with suppress(OSError):
-            while True:
-                threading.Thread(
-                    target=self.answer, args=(self.listening.accept()[0],), daemon=True
-                ).start()
-
-    def answer(self, connection: socket.socket) -> None:
-        with connection, suppress(OSError):
-            self.paths.append(connection.recv(65536).decode("latin-1").split(" ")[1])
-            for piece in self.pieces():
-                if self.ended.wait(self.pause_s):
-                    return
-                connection.sendall(piece)
-
-    def close(self) -> None:
-        self.ended.set()
-        self.listening.close()
-
-
-@pytest.fixture
-def raw() -> Iterator[Callable[..., Raw]]:
-    started: list[Raw] = []
-
-    def start(pieces: Pieces, pause_s: float = 0.0) -> Raw:
-        started.append(Raw(pieces, pause_s))
-        return started[-1]
-
-    yield start
-    for server in started:
-        server.close()
 
 
 def drip(head: bytes) -> Pieces:
@@ -120,7 +74,14 @@ def endless() -> Iterator[bytes]:
         yield b"10000\r\n" + b" " * 65536 + b"\r\n"
 
 
-def test_an_answer_is_read_to_max_answer_mb_and_no_further(raw):
+def endless_events() -> Iterator[bytes]:
+    yield CHUNKED.replace(b"application/json", b"text/event-stream")
+    while True:
+        yield b"10000\r\n" + b": wait" * 10922 + b"\r\n\r\n" + b"\r\n"
+
+
+@pytest.mark.parametrize("pieces", [endless, endless_events])
+def test_an_answer_is_read_to_max_answer_mb_and_no_further(raw, pieces):
     """In a process of its own, whose memory is measured: blanks without end."""
     pytest.importorskip("mcp")
     code = f"""
@@ -128,7 +89,7 @@ import resource
 from tests.domains.deeptravel.sandbox.vendors.test_hostile_vendors import fault_at
 import httpx2, mcp
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-fault = fault_at({raw(endless).url!r}, max_answer_mb=5, timeout_s=30)
+fault = fault_at({raw(pieces).url!r}, max_answer_mb=5, timeout_s=30)
 print(fault.kind, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024, fault)
 """
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
@@ -144,10 +105,11 @@ def test_a_wait_that_is_none_is_no_wait(wait):
     assert asked_wait_s({"retry-after": wait}) is None
 
 
+@pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
 @pytest.mark.parametrize("packed_too", [False, True])
-def test_an_answer_that_is_too_long_or_packed_is_a_fault(vendor, packed_too):
+def test_an_answer_that_is_too_long_or_packed_is_a_fault(vendor, packed_too, kind):
     body = b'{"jsonrpc": "2.0", "id": 1, "result": {"x": "' + b"a" * 2_000_000
-    headers = {"content-encoding": "gzip"} if packed_too else {}
+    headers = {"content-type": kind, **({"content-encoding": "gzip"} if packed_too else {})}
     vendor.says(gzip.compress(body) if packed_too else body, headers=headers)
     fault = fault_at(f"{vendor.base_url}/mcp", max_answer_mb=1)
     assert fault.kind == "bad_response"
@@ -209,5 +171,6 @@ def test_a_redirect_is_not_followed_and_takes_no_key_along(vendor, raw):
     elsewhere = raw(lambda: iter([OK + b"content-length: 2\r\n\r\n{}"]))
     for location in (f"{elsewhere.url}/x", "file:///etc/passwd"):
         vendor.says("", 307, {"location": location})
-        fault_at(vendor.base_url)
+        shown = location.removesuffix("/x").removesuffix("/etc/passwd")
+        assert f"a redirect to '{shown}'" in str(fault_at(vendor.base_url))
     assert elsewhere.paths == []

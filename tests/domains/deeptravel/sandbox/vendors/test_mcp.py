@@ -30,7 +30,7 @@ from tripwright.domains.deeptravel.vendors.mcp import (
     mcp_of_options,
 )
 from tripwright.errors import UserError
-from tripwright.tools.http import ProviderFault
+from tripwright.llm.http import ProviderFault
 
 pytest.importorskip("mcp")
 uvicorn = pytest.importorskip("uvicorn")

@@ -19,8 +19,8 @@ from tripwright.domains.deeptravel.sandbox.store import open_store
 from tripwright.domains.deeptravel.tools.answers import FlightOffer, Money
 from tripwright.domains.place import PlaceOptions
 from tripwright.errors import UserError
+from tripwright.llm.http import ProviderFault
 from tripwright.runs import episodes, transcripts_in
-from tripwright.tools.http import ProviderFault
 from tripwright.transcript import Rows
 
 ROOT = Path(__file__).parents[5]

@@ -1,20 +1,22 @@
 """What goes wrong when somebody else's interface is asked, and what keeps keys out of whatever is
 stored, shown and logged of it, whatever a vendor repeats: the values of variables that are named
-like keys, and of all that a services file says a key is in."""
+like keys, and of all that a services file or an endpoint's settings say a key is in."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
+import time
 from base64 import b64encode
 from collections.abc import Mapping
+from datetime import UTC
+from email.utils import parsedate_to_datetime
 from typing import Any, Literal
 from urllib.parse import quote, quote_plus
 
 from tripwright import __version__
 from tripwright.errors import UserError, printable
-from tripwright.llm.endpoint import retry_after_s
 
 _NAME = re.compile(
     r"(^|_)(API_?KEY|ACCESS_?KEY|SECRET_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$",
@@ -27,13 +29,18 @@ HIDDEN = "***"
 _keys_read: set[str] = set()  # in this process, from variables of any name
 
 
-def key_in(variable: str, whose: str) -> str:
-    """The key in an environment variable; every Redaction that is made later hides it, whatever the
-    variable is called. Raises UserError where `whose` key is not there."""
+def key_of(variable: str) -> str:
+    """The key in an environment variable, "" where there is none; every Redaction that is made
+    later hides it, whatever the variable is called."""
     key = os.environ.get(variable, "").strip()
-    if not key:
-        raise UserError(f"{whose} needs the environment variable {variable}, which is not set.")
     _keys_read.add(key)
+    return key
+
+
+def key_in(variable: str, whose: str) -> str:
+    """The same. Raises UserError where `whose` key is not there."""
+    if not (key := key_of(variable)):
+        raise UserError(f"{whose} needs the environment variable {variable}, which is not set.")
     return key
 
 
@@ -98,7 +105,9 @@ def _forms(key: str) -> set[str]:
 FaultKind = Literal[
     "timeout", "connection", "server_error", "rate_limit", "bad_response", "unauthorized"
 ]
-MAX_ANSWER_MB = 16.0  # an answer of a thousand offers has a few
+# of anybody's answer, unpacked: a thousand offers have a few, 32,000 tokens with their
+# log-probabilities two
+MAX_ANSWER_MB = 16.0
 # vendors of open data refuse clients that do not say who they are
 USER_AGENT = f"tripwright/{__version__}"
 
@@ -131,3 +140,20 @@ def asked_wait_s(headers: Mapping[str, str], limited: bool = True) -> float | No
         if seconds is not None and seconds < 86_400:
             return seconds
     return None
+
+
+def retry_after_s(header: str | None) -> float | None:
+    """The `Retry-After` header in seconds: it holds a number or a date."""
+    if not header:
+        return None
+    try:
+        seconds = float(header)
+    except ValueError:
+        try:
+            moment = parsedate_to_datetime(header)
+            if moment.tzinfo is None:  # some of its forms do not say that they are in GMT
+                moment = moment.replace(tzinfo=UTC)
+            seconds = moment.timestamp() - time.time()
+        except (ValueError, OverflowError):
+            return None
+    return seconds if 0 <= seconds < float("inf") else None
