@@ -26,12 +26,18 @@ Step = tuple[str, int]  # the request's text, and how many turns the model had h
 @dataclass
 class PaidExpert:
     """Plays the expert by native tool calls. `moods` are statuses that the next answers get
-    instead, one each; `counts` False tells no tokens. `asked` counts the requests by step;
+    instead, one each; `usage` is what every answer says that it took. `asked` counts the requests by step;
     `repeats` are the steps that were asked again although their answer had been used."""
 
     turns: dict[str, list[str]]
     wait_s: float = 0.0
-    counts: bool = True
+    usage: Any = field(
+        default_factory=lambda: {
+            "prompt_tokens": 1000,
+            "completion_tokens": 100,
+            "prompt_tokens_details": {"cached_tokens": 400},
+        }
+    )
     moods: list[int] = field(default_factory=list)
     headers: dict[str, str] = field(default_factory=dict)
     asked: Counter[Step] = field(default_factory=Counter)
@@ -56,13 +62,7 @@ class PaidExpert:
             self.asked[text, done] += 1
             self.bodies.append(request)
         time.sleep(self.wait_s)
-        body: dict[str, Any] = {"choices": [choice_of(self.turns[text][done])]}
-        if self.counts:
-            body["usage"] = {
-                "prompt_tokens": 100,
-                "completion_tokens": 10,
-                "prompt_tokens_details": {"cached_tokens": 40},
-            }
+        body = {"choices": [choice_of(self.turns[text][done])], "usage": self.usage}
         return 200, json.dumps(body).encode(), {}
 
 

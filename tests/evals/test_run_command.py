@@ -114,17 +114,17 @@ def test_the_score_says_what_it_cost(words, tmp_path, paid_expert, capsys):
     n = paid_expert.requests
     assert score_of(tmp_path)["usage"] == {
         "requests": n,
-        "prompt_tokens": 100 * n,
-        "completion_tokens": 10 * n,
-        "cached_tokens": 40 * n,
+        "prompt_tokens": 1000 * n,
+        "completion_tokens": 100 * n,
+        "cached_tokens": 400 * n,
         "uncounted_requests": 0,
         "discarded_requests": 0,
-        "cost_usd": pytest.approx(n * (60 * 1 + 40 * 0.5 + 10 * 2) / 1e6),
+        "cost_usd": pytest.approx(n * (600 * 1 + 400 * 0.5 + 100 * 2) / 1e6),
         "usd_per_million_tokens": {"input": 1, "output": 2, "cached_input": 0.5},
     }
     printed = capsys.readouterr()
     assert f"requests: {n}" in printed.out
-    assert "requests, " in printed.err and " out, $0.0" in printed.err
+    assert "requests, " in printed.err and " out, $0." in printed.err
     # prices are no part of what a run is
     assert main(words(tmp_path)) == 0
     assert score_of(tmp_path)["usage"]["cost_usd"] is None and paid_expert.requests == n
@@ -145,20 +145,26 @@ def test_steps_that_the_last_play_never_came_to_are_paid_for_too(words, tmp_path
     assert not (tmp_path / "b" / "calls.jsonl").exists()
 
 
-def test_an_endpoint_that_does_not_count(words, tmp_path, paid_expert, capsys, typed):
-    paid_expert.counts = False
-    assert main(words(tmp_path / "a", f"{PRICES} --count 2")) == 0
-    usage = score_of(tmp_path / "a")["usage"]
-    assert usage["requests"] == usage["uncounted_requests"] == paid_expert.requests
-    unknown = ("prompt_tokens", "completion_tokens", "cached_tokens", "cost_usd")
-    assert [usage[name] for name in unknown] == [None] * 4
-    found = typed(words(tmp_path / "b", f"{PRICES} --count 2 --max-cost-usd 1"), code=1).err
-    assert "does not say how many tokens it used" in found
+@pytest.mark.parametrize(
+    "usage", [None, [1], {"prompt_tokens": -(10**9), "completion_tokens": -1}, {"prompt_tokens": 1}]
+)
+def test_what_cannot_be_a_count_is_counted_by_us_and_said_once(
+    words, tmp_path, paid_expert, usage, typed
+):
+    paid_expert.usage = usage
+    err = typed(words(tmp_path / "a", f"{PRICES} --max-cost-usd 0.01"), code=1).err
+    assert err.count("counted by us") == 1 and "max_cost_usd of 0.01: this has cost $0.01" in err
+    paid_expert.bodies.clear()
+    typed(words(tmp_path / "b", f"{PRICES} --count 2"))
+    spent = score_of(tmp_path / "b")["usage"]
+    assert spent["requests"] == spent["uncounted_requests"] == len(paid_expert.bodies)
+    sent = [len(json.dumps(body)) for body in paid_expert.bodies]
+    assert 0.2 * sum(sent) < spent["prompt_tokens"] < 0.4 * sum(sent) and spent["cost_usd"] > 0
 
 
 def test_a_limit_on_the_cost_stops_and_a_higher_one_goes_on(words, tmp_path, paid_expert, typed):
-    limited = words(tmp_path, f"{PRICES} --concurrency 1 --max-cost-usd 0.0024")
-    assert "max_cost_usd of 0.0024: this has cost $0.0024" in typed(limited, code=1).err
+    limited = words(tmp_path, f"{PRICES} --concurrency 1 --max-cost-usd 0.024")
+    assert "max_cost_usd of 0.024: this has cost $0.024" in typed(limited, code=1).err
     assert paid_expert.requests == 20 and not (tmp_path / "score.json").exists()
     assert main(limited) == 1 and paid_expert.requests == 20  # still spent
     assert main([*limited[:-1], "1"]) == 0

@@ -148,6 +148,38 @@ def test_odd_text_of_the_model_can_be_sent_back(server):
     )
 
 
+@pytest.mark.parametrize(
+    ("usage", "told"),
+    [
+        ({"prompt_tokens": 60, "completion_tokens": 1}, {"prompt_tokens": 60.0}),
+        ({"prompt_tokens": 60, "completion_tokens": 10**400}, {"prompt_tokens": 60.0}),
+        ({"prompt_tokens": 60, "completion_tokens": True}, {"prompt_tokens": 60.0}),
+        ({"prompt_tokens": 0, "completion_tokens": 300}, {"completion_tokens": 300.0}),
+        ({"prompt_tokens": -60, "completion_tokens": float("nan")}, {}),
+        ("lots", {}),
+        (None, {}),
+    ],
+)
+def test_a_count_of_tokens_that_cannot_be_is_ours(server, capsys, usage, told):
+    server.replies = [says({"content": "x" * 300}, usage=usage)]
+    client = endpoint(server.url)
+    for _ in range(2):
+        completion = client.complete(MESSAGES)
+        assert isinstance(completion, Completion) and completion.usage.pop("seconds") > 0
+        sent = len(json.dumps({"model": "tiny", "messages": MESSAGES}))
+        ours = {"prompt_tokens": float(-(-sent // 3)), "completion_tokens": 100.0}
+        assert completion.usage == {**ours, **told, "uncounted_requests": 1.0}
+    assert capsys.readouterr().err.count("counted by us") == 1
+
+
+@pytest.mark.parametrize(("cached", "kept"), [(5, 5.0), (-5, None), (61, None), ("5", None)])
+def test_a_cache_holds_no_more_than_the_prompt(server, cached, kept):
+    usage = {"prompt_tokens": 60, "completion_tokens": 1, "prompt_cache_hit_tokens": cached}
+    server.replies = [says({"content": "x"}, usage=usage)]
+    completion = endpoint(server.url).complete(MESSAGES)
+    assert isinstance(completion, Completion) and completion.usage.get("cached_tokens") == kept
+
+
 NO_COMPLETION = {
     "null": answers("null"),
     "no-choices": answers({"choices": []}),
@@ -155,7 +187,6 @@ NO_COMPLETION = {
     "message-is-text": says("hello"),
     "content-is-number": says({"content": 3}),
     "nameless-call": says({"tool_calls": [{"function": {}}]}),
-    "usage-is-list": says({"content": "x"}, usage=[1]),
     "error-with-200": answers({"error": {"message": "overloaded"}}),
 }
 NO_JSON = {

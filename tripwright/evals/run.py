@@ -213,20 +213,17 @@ def _leave(policy: Policy, calls: PaidCalls, line: ProgressLine) -> None:
 
 
 def usage_entry(total: Counter[str], prices: Prices | None) -> dict[str, Any] | None:
-    """The entry "usage" of score.json; None for a run that asked no endpoint. Tokens and cost are
-    null where they are not known: the endpoint did not count them, or counted those of some
-    requests only (`uncounted_requests`)."""
+    """The entry "usage" of score.json; None for a run that asked no endpoint. The tokens of
+    `uncounted_requests` are counted by us (`llm/client.py`)."""
     if not total["requests"]:
         return None
-    uncounted = int(total["uncounted_requests"])
-    tokens = ("prompt_tokens", "completion_tokens")
     return {
         "requests": int(total["requests"]),
-        **{name: None if uncounted else int(total[name]) for name in tokens},
+        **{name: int(total[name]) for name in ("prompt_tokens", "completion_tokens")},
         "cached_tokens": int(total["cached_tokens"]) if "cached_tokens" in total else None,
-        "uncounted_requests": uncounted,
+        "uncounted_requests": int(total["uncounted_requests"]),
         "discarded_requests": int(total["discarded_requests"]),
-        "cost_usd": prices.usd(total) if prices and not uncounted else None,
+        "cost_usd": prices.usd(total) if prices else None,
         "usd_per_million_tokens": asdict(prices) if prices else None,
     }
 

@@ -9,6 +9,9 @@ else here together.
 from __future__ import annotations
 
 import json
+import math
+import sys
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -17,6 +20,11 @@ from tripwright.errors import UserError
 from tripwright.llm.endpoint import Endpoint, Fault, FaultKind
 
 __all__ = ["ChatEndpoint", "Completion", "Fault", "FaultKind", "RequestedCall"]
+
+
+BYTES_PER_TOKEN = 3  # by our own count: English has four or five, Chinese three
+MOST_BYTES_PER_TOKEN = 48  # of a whole text: a server that counts fewer tokens is not believed
+MOST_TOKENS = 10_000_000  # of one request: no model takes more
 
 
 class RequestedCall(NamedTuple):
@@ -33,7 +41,7 @@ class Completion:
     tool_calls: tuple[RequestedCall, ...]
     finish_reason: str | None
     # prompt_tokens, completion_tokens, cached_tokens of the prompt (where the server counts them),
-    # seconds
+    # seconds; uncounted_requests: 1 where we had to count
     usage: dict[str, float]
     reasoning: str = ""  # where the server tells thoughts apart from the text
 
@@ -50,6 +58,11 @@ class ChatEndpoint(Endpoint):
     # What only some servers know, for instance {"chat_template_kwargs": {"enable_thinking": False}}
     # for vLLM (Planner-R1 trains and tests without thinking; row P7).
     extra_body: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
+
+    # taken by the first thread that has to say that tokens are counted by us
+    _unsaid: threading.Lock = field(
+        default_factory=threading.Lock, init=False, repr=False, compare=False
+    )
 
     answer = "chat completion"
 
@@ -77,11 +90,25 @@ class ChatEndpoint(Endpoint):
         }
         settings = {name: value for name, value in optional.items() if value is not None}
         body = {"model": self.model, "messages": list(messages), **settings, **self.extra_body}
-        reply = self.ask("/chat/completions", body, _completion)
+        reply = self.ask(
+            "/chat/completions", body, lambda answer: (_completion(answer), answer.get("usage"))
+        )
         if isinstance(reply, Fault):
             return reply
-        reply.value.usage["seconds"] = reply.seconds
-        return reply.value
+        completion, stated = reply.value
+        calls = (call.name + call.arguments for call in completion.tool_calls)
+        said = "".join([completion.text, completion.reasoning, *calls])
+        completion.usage.update(_usage(stated, reply.sent_bytes, len(said.encode())))
+        completion.usage["seconds"] = reply.seconds
+        if "uncounted_requests" in completion.usage and self._unsaid.acquire(blocking=False):
+            print(
+                f"\nwarning: {self.shown_url} does not say how many tokens its answers took, or"
+                " says what cannot be. They are counted by us: a token for every"
+                f" {BYTES_PER_TOKEN} bytes sent and received.",
+                file=sys.stderr,
+                flush=True,
+            )
+        return completion
 
 
 def _completion(body: Any) -> Completion:
@@ -93,21 +120,29 @@ def _completion(body: Any) -> Completion:
         _requested_call(call, position)
         for position, call in enumerate(message.get("tool_calls") or ())
     )
-    counts = body.get("usage") or {}
-    usage = {
-        name: float(counts[name])
-        for name in ("prompt_tokens", "completion_tokens")
-        if isinstance(counts.get(name), int)
-    }
-    cached = (counts.get("prompt_tokens_details") or {}).get(
-        "cached_tokens", counts.get("prompt_cache_hit_tokens")
-    )  # OpenAI's, DeepSeek's
-    if isinstance(cached, int):
-        usage["cached_tokens"] = float(cached)
     # DeepSeek's and vLLM's name; OpenRouter's and vLLM's later one
     reasoning = _text(message.get("reasoning_content") or message.get("reasoning") or "")
     text = _text(message.get("content") or "")
-    return Completion(text, calls, choice.get("finish_reason"), usage, reasoning)
+    return Completion(text, calls, choice.get("finish_reason"), {}, reasoning)
+
+
+def _usage(stated: Any, sent_bytes: int, said_bytes: int) -> dict[str, float]:
+    """The server's count of each kind of tokens where it can be true, else ours, which is rather
+    too high: its bill must not pass --max-cost-usd unseen."""
+    stated, usage = stated if isinstance(stated, dict) else {}, dict[str, float]()
+    for name, size in (("prompt_tokens", sent_bytes), ("completion_tokens", said_bytes)):
+        count = stated.get(name)
+        if type(count) is int and size / MOST_BYTES_PER_TOKEN <= count <= MOST_TOKENS:
+            usage[name] = float(count)
+        else:
+            usage |= {name: float(math.ceil(size / BYTES_PER_TOKEN)), "uncounted_requests": 1.0}
+    details = stated.get("prompt_tokens_details")  # OpenAI's; the other is DeepSeek's
+    cached = (details if isinstance(details, dict) else {}).get(
+        "cached_tokens", stated.get("prompt_cache_hit_tokens")
+    )
+    if type(cached) is int and 0 <= cached <= usage["prompt_tokens"]:
+        usage["cached_tokens"] = float(cached)
+    return usage
 
 
 def _requested_call(call: Any, position: int) -> RequestedCall:

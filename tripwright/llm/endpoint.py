@@ -181,6 +181,7 @@ class Reply(Generic[T]):
     seconds: float
     attempts: int
     headers: Mapping[str, str]
+    sent_bytes: int
 
 
 @dataclass(frozen=True)
@@ -242,7 +243,8 @@ class Endpoint:
             started = time.monotonic()
             outcome, headers = self._attempt(method, path, content, read, plain)
             if not isinstance(outcome, Fault):
-                return Reply(outcome, time.monotonic() - started, attempt, headers)
+                seconds = time.monotonic() - started
+                return Reply(outcome, seconds, attempt, headers, len(content or b""))
             if outcome.kind in ("rejected", "context_overflow") or attempt > self.max_retries:
                 return Fault(outcome.kind, outcome.message, attempt)
             server_wait_s = retry_after_s(headers.get("retry-after"))

@@ -61,16 +61,9 @@ class Prices:
 
     def check(self, usage: Mapping[str, float], max_usd: float | None) -> None:
         """Before a request. Raises CostLimitReached where what `usage` counts has cost so much
-        already, or where an endpoint has not counted."""
-        if max_usd is None:
-            return
-        if usage.get("uncounted_requests"):
-            raise CostLimitReached(
-                "The endpoint does not say how many tokens it used, so max_cost_usd cannot be"
-                " kept. Nothing is lost: the same command without it goes on where it stopped."
-            )
+        already."""
         cost = self.usd(usage)
-        if cost >= max_usd:
+        if max_usd is not None and cost >= max_usd:
             raise CostLimitReached(
                 f"Stopped by a max_cost_usd of {max_usd:g}: this has cost ${cost:.4g}. Nothing is"
                 " lost: the same command with a higher limit goes on where it stopped."
@@ -147,8 +140,7 @@ class PaidCalls:
 
     @property
     def cost_usd(self) -> float | None:
-        """Of the whole run so far; None without prices. A lower bound where the endpoint counted no
-        tokens."""
+        """Of the whole run so far; None without prices."""
         return self.prices.usd(self.usage) if self.prices else None
 
     def take_up(self, finished: Container[str], usage: Mapping[str, float]) -> None:

@@ -456,8 +456,8 @@ class LlmJudge:
             outcome = self._completed(case.level, conversation)
             if isinstance(outcome, Fault):
                 return f"{outcome.kind} after {outcome.attempts} attempts: {outcome.message}"
-            uncounted = "prompt_tokens" not in outcome.usage
-            usage.update(outcome.usage, replies=1, replies_without_count=int(uncounted))
+            uncounted = int("uncounted_requests" in outcome.usage)
+            usage.update(outcome.usage, replies=1, replies_without_count=uncounted)
             try:
                 return read_reply(outcome, self.rubrics.level(case.level), case.call)
             except UnreadableReply as problem:
