@@ -112,7 +112,7 @@ def test_equal_problems_of_a_submission_are_told_once(run, tmp_path):
     lines = [{"idx": idx, "query": "To Aston, please.", "plan": None} for idx in range(45)]
     write(tmp_path / "s.jsonl", lines)
     code, out, _ = run("submission check {t}/s.jsonl")
-    assert code == 1 and out.count("\n") == 1 and "s.jsonl:2:" in out and "43 more lines" in out
+    assert code == 1 and out.count("\n") == 1 and "s.jsonl:2:" in out and "43 more like it" in out
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_what_is_not_as_it_should_be_is_named_and_the_rest_is_done(place, run, t
         ),
         ("off", [good[0], {**good[1], "plan": off}], "", 2, "line 2: day 1: field 'lunch'"),
         ("many", other_texts, "--split train", 46, "the train split has 45"),
-        ("again", good[:1] * 3, "--queries {p}/q.jsonl", 3, "line 3: a second plan"),
+        ("again", good[:1] * 3, "--queries {p}/q.jsonl", 3, "line 2: a second plan"),
     ):
         write(tmp_path / f"{name}.jsonl", lines)
         code, out, err = run(f"score {{t}}/{name}.jsonl --world {{p}}/w --json {flags}")
@@ -179,6 +179,22 @@ def test_what_is_not_as_it_should_be_is_named_and_the_rest_is_done(place, run, t
     code, _, err = run(words)
     assert code == 2 and "line 1: not JSON" in err
     assert len((tmp_path / "s.jsonl").read_text().splitlines()) == 3
+
+
+def test_words_that_are_not_understood_are_told_once_and_end_well_if_anything_is_scored(
+    place, run, tmp_path
+):
+    unread = {"query": "Aston by blimp, please.", "plan": None}
+    for lines, code, n in (
+        ([unread, *read_lines(place / "plans.jsonl"), unread], 0, 3),
+        ([unread], 1, 0),
+    ):
+        write(tmp_path / "unread.jsonl", lines)
+        for flags in ("", "--compare official strict"):
+            ended, out, err = run(f"score {{t}}/unread.jsonl --world {{p}}/w --json {flags}")
+            assert (ended, last(out)["n"]) == (code, n) and err.count("'blimp'") == 1
+            assert run(f"score {{t}}/unread.jsonl --world {{p}}/w {flags}")[0] == code
+            assert "warning: " in err
 
 
 def test_a_crash_of_the_official_rules_is_a_failed_plan(place, run, tmp_path):

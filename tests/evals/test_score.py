@@ -23,6 +23,7 @@ from tripwright.domains.travelplanner.scoring.lines import (
 from tripwright.domains.travelplanner.scoring.score import (
     METRICS,
     Tally,
+    compare_file,
     judge_line,
     score_file,
     split_denominators,
@@ -162,10 +163,8 @@ def test_a_bad_line_is_named_and_the_others_are_scored(world, tmp_path, line, ex
         ({**EASY, "query": None, "dest": None}, "could not infer dest: the query has no text"),
     ],
 )
-def test_a_plan_for_a_request_that_cannot_be_read_is_delivered_and_fails(
-    world, tmp_path, query, expected
-):
-    """The limit is our reader's, but a pass cannot be claimed for what was not judged."""
+def test_a_plan_for_a_request_that_cannot_be_read_is_unscored(world, tmp_path, query, expected):
+    """The limit is our reader's: with and without a plan, neither passed nor failed."""
     path = plans_at(
         tmp_path,
         {"query": query, "plan": P3_PLAN},
@@ -174,14 +173,55 @@ def test_a_plan_for_a_request_that_cannot_be_read_is_delivered_and_fails(
     )
     *found, summary = score_file(path, world, "strict")
     assert [(line["delivered"], line["final"], line["error"]) for line in found] == [
-        (True, False, "RequestNotInferred"),
-        (False, False, "RequestNotInferred"),
+        (True, None, "RequestNotInferred"),
+        (False, None, "RequestNotInferred"),
         (True, True, None),
     ]
-    assert f"line 1: {expected}" in found[0]["problem"]
-    counts = counts_of(summary)
-    assert (counts["delivery_rate"][0], counts["final_pass_rate"][0]) == (2, 1)
-    assert summary["bad_lines"] == 0
+    assert expected in found[0]["problem"]
+    figures = [summary[name] for name in ("n", "unscored", "bad_lines")]
+    assert figures == [1, 2, 0] and "2 of 3 plans are unscored" in summary["warning"]
+    for rates, n in ((summary, 1), (summary["honest"], 1), (summary["worst_case"]["honest"], 3)):
+        assert counts_of(rates)["final_pass_rate"] == (1, n)
+    *_, compared = compare_file(path, world, ("official", "strict"))
+    assert (compared["n"], compared["unscored"], compared["final"]["strict"]["numerator"]) == (
+        1,
+        2,
+        1,
+    )
+    assert compared["worst_case"]["final"]["official"]["denominator"] == 3
+    # the denominators of a split are fixed; what was delivered there is known all the same
+    *_, of_split = score_file(path, world, "strict", split="train")
+    counts = counts_of(of_split)
+    assert (counts["delivery_rate"], counts["final_pass_rate"]) == ((2, 45), (1, 45))
+    assert of_split["missing"] == 42 and counts_of(of_split["honest"])["final_pass_rate"] == (1, 1)
+
+
+def test_all_fields_are_judged_whatever_the_text_and_no_answer_counts_for_what_is_unread(
+    world, tmp_path
+):
+    """Where nothing has to be inferred there is a verdict; and who leaves out an unread request has
+    the denominators of who answers it."""
+    words = "Please plan a 3-day trip from Homer to Aston with a blimp."
+    path = plans_at(tmp_path, {"query": EASY | {"query": words}, "plan": P3_PLAN})
+    for rules in ("official", "strict"):
+        assert next(score_file(path, world, rules))["final"] is True
+    queries = query_file(tmp_path, EASY | {"query": "easy"}, {"query": words})
+    for texts in (["easy"], ["easy", words]):
+        path = plans_at(tmp_path, *({"query": text, "plan": P3_PLAN} for text in texts))
+        *lines, summary = score_file(path, world, "official", queries)
+        assert [line["final"] for line in lines] == [True, None][: len(texts)]
+        assert (summary["n"], summary["unscored"]) == (1, 1) and "worst_case" in summary
+        assert counts_of(summary["honest"])["final_pass_rate"] == (1, 1)
+    assert "'blimp'" in lines[1]["problem"] and words in lines[1]["problem"]
+
+
+def test_an_unscored_episode_of_a_run_is_unscored_here_too(world, tmp_path):
+    played = {"id": "a", "request": EASY, "plan": P3_PLAN, "verdict": {}, "transcript": {}}
+    dead = {"id": "b", "request": QUERY, "verdict": None, "transcript": {"fault": "HTTP 503"}}
+    path = write_lines(tmp_path / "transcripts.jsonl", [played, dead])
+    first, second, summary = score_file(path, world, "official")
+    assert (first["final"], second["final"], second["error"]) == (True, None, "Unscored")
+    assert "HTTP 503" in second["problem"] and (summary["n"], summary["unscored"]) == (1, 1)
 
 
 def counts_of(rates: dict[str, Any]) -> dict[str, tuple[int, int]]:
@@ -273,12 +313,12 @@ def test_a_request_without_fields_is_read_from_its_text_and_labelled(world, tmp_
     assert "budget" in verdicts[0]["inferred"]
     assert "days" not in verdicts[0]["inferred"]
     assert "inferred" not in verdicts[1]
-    assert [verdict["final"] for verdict in verdicts] == [True, True, False, False]
+    assert [verdict["final"] for verdict in verdicts] == [True, True, False, None]
     assert verdicts[2]["hard"]["valid_room_rule"]["passed"] is False
     assert "could not infer budget" in verdicts[3]["problem"]
     assert (summary["inferred"], summary["bad_lines"]) == (2, 0)
     assert counts_of(summary["by_source"]["inferred"]["honest"])["hard_micro"] == (2, 3)
-    assert counts_of(summary["by_source"]["given"]["honest"])["hard_micro"] == (1, 2)
+    assert counts_of(summary["by_source"]["given"]["honest"])["hard_micro"] == (1, 1)
 
 
 def query_file(folder: Path, *records: dict[str, Any]) -> QueryFile:

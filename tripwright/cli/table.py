@@ -4,16 +4,17 @@ here."""
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
 
 import typer
 from rich.cells import cell_len
 
-from tripwright.errors import printable
+from tripwright.errors import counted, printable
 
 GAP = "  "
+MOST_PROBLEMS = 20  # different ones of a file, printed for people
 
 
 def table_lines(
@@ -37,6 +38,19 @@ def table_lines(
 def _padded(cell: str, width: int, sign: str) -> str:
     padding = " " * (width - cell_len(cell))
     return padding + cell if sign == ">" else cell + padding
+
+
+def problem_lines(where: str, problems: Iterable[tuple[int, str]]) -> Iterator[str]:
+    """Of (line, problem) of a file: the first of each kind. Problems are of one kind where they
+    differ in what was found, or in brackets."""
+    kinds = dict[str, list[str]]()
+    for line, problem in problems:
+        kind = problem.partition(", found ")[0].partition(" (")[0]
+        kinds.setdefault(kind, []).append(f"{where}{line}: {problem}")
+    for first, *more in list(kinds.values())[:MOST_PROBLEMS]:
+        yield f"{first} (and {len(more):,} more like it)" if more else first
+    if (rest := len(kinds) - MOST_PROBLEMS) > 0:
+        yield f"… and {counted(rest, 'more problem')} (--json has every one)"
 
 
 def rate_cells(rate: Mapping[str, Any]) -> list[str]:

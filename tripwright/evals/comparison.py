@@ -35,7 +35,14 @@ from tripwright.evals.scoreboard import SEED, ByQuery, PerQuery, Section
 from tripwright.files import json_object
 from tripwright.progress import StatusLine
 from tripwright.runs import RECIPE, TRANSCRIPTS, Run, episode_lines, object_in
-from tripwright.statistics.rates import SMALLEST_P, holm, paired_interval, sign_flip, wilson
+from tripwright.statistics.rates import (
+    MOST_UNSCORED,
+    SMALLEST_P,
+    holm,
+    paired_interval,
+    sign_flip,
+    wilson,
+)
 from tripwright.statistics.resampling import bootstrap_p, over_seeds, percentiles
 
 if TYPE_CHECKING:
@@ -473,7 +480,7 @@ class Comparison:
         }
         if seeds := self._seeds():
             record["seeds"] = seeds
-        if any(run.unscored_episodes > scoreboard.MOST_UNSCORED * run.episodes for run in runs):
+        if any(run.unscored_episodes > MOST_UNSCORED * run.episodes for run in runs):
             record["worst_case"] = self._worst_case()
         return record
 

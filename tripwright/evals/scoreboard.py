@@ -20,14 +20,19 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from tripwright.domains.wording import LEVELS
 from tripwright.evals.outcome import Checks, Outcome, facts_of
-from tripwright.statistics.rates import expected_best, expected_worst, rate, wilson
+from tripwright.statistics.rates import (
+    MOST_UNSCORED,
+    expected_best,
+    expected_worst,
+    rate,
+    wilson,
+)
 from tripwright.statistics.resampling import percentiles, resampled_sums
 from tripwright.verdict import VERIFIED
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-MOST_UNSCORED = 0.01  # beyond it, a score warns and has the worst case
 SEED = 0
 SCALE = 10**6  # of parts and wholes in a bootstrap, whose columns are whole numbers
 FEW_WITHOUT = 0.1  # k goes up to the number of samples that all but so many of the queries have

@@ -24,7 +24,7 @@ from tripwright.files import json_lines
 from tripwright.llm.endpoint import Breaker, Fault, map_unordered
 from tripwright.runs import EpisodeLine, Record, episode_lines
 from tripwright.statistics.agreement import agreement
-from tripwright.statistics.rates import rate
+from tripwright.statistics.rates import MOST_UNSCORED, rate
 from tripwright.transcript import StopReason, Transcript
 
 # A.2.2, in its order: the six rubrics, and the six conclusions with what each says.
@@ -178,7 +178,6 @@ def joint(
 
 # ---- the transcripts of a run
 
-TOO_MANY_UNSCORED = 0.01
 NO_ANSWER = "no_answer"  # stands among the conclusions: nobody was asked
 EXPECTED_LABEL = (
     'an object with "id" and "trajectory" (true or false), and where you like "turns" and "rubrics"'
@@ -298,7 +297,7 @@ def summary(verdicts: Sequence[VerifierVerdict]) -> dict[str, Any]:
         "turns": len(turns) + saved,
         "turns_saved": saved,
     }
-    if unscored > TOO_MANY_UNSCORED * len(verdicts):  # every unscored one counted as failed
+    if unscored > MOST_UNSCORED * len(verdicts):  # every unscored one counted as failed
         figures["worst_case"] = rate(rewarded, len(verdicts))
     return figures
 

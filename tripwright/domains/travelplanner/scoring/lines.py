@@ -3,7 +3,9 @@ shown, and the file of requests that a submission answers.
 
 A line is {"query": …, "plan": …}, an episode of a run ("request" in place of "query"), or a plan
 with the text or the idx of a request in a file of queries. What cannot be read is a problem of that
-line alone. A request without structured fields is read from its text, and marked as inferred.
+line alone. A request without structured fields is read from its text, and marked as inferred; where
+its text is not understood, all plans for it are unscored, and so is an episode in which our side
+failed.
 
 A request is found by its text, else by its idx: the official files do not agree on where idx begins
 and the official evaluation never reads it. An idx is the record's own `idx`, or its place in the
@@ -15,8 +17,7 @@ no plan at the place asked for is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -46,10 +47,11 @@ from tripwright.errors import (
     UserError,
     described,
     first_problem,
+    printable,
     read_json,
     repeated_key,
 )
-from tripwright.runs import TRANSCRIPTS, episode_lines, transcripts_at
+from tripwright.runs import TRANSCRIPTS, episode_lines, object_in, transcripts_at
 from tripwright.verdict import Verdict
 from tripwright.world.store import World
 
@@ -58,6 +60,7 @@ BAD_LINE = "BadLine"  # a line that holds no query and plan
 BAD_PLAN = "BadPlan"  # a plan that breaks Planner-R1's schema
 UNANSWERED = "Unanswered"  # a request of the query file that no line answers
 NOT_INFERRED = "RequestNotInferred"  # its request cannot be read from its text: our reader's limit
+UNSCORED = "Unscored"  # an episode in which our side failed
 CONTRADICTED = "RequestContradictsItself"  # strict rules: its fields are not what its text says
 
 # Queries and hard constraints of each level. Their sums are the official constants: 45/105, 180/420
@@ -72,6 +75,9 @@ SPLITS: dict[str, dict[str, tuple[int, int]]] = {
 
 class BadLine(ValueError):
     """A line that is not {"query": …, "plan": …}, or answers none of the requests."""
+
+
+Line = dict[str, Any] | BadLine  # as `read_record` reads it, or why it cannot
 
 
 def split_size(split: str) -> int:
@@ -97,14 +103,15 @@ class QueryFile:
             if len(index) < len(self.records):
                 raise UserError(f"Two queries of '{path}' have the same {what}.")
 
-    def learn_numbering(self, path: Path) -> None:
+    def learn_numbering(self, path: Path, lines: Iterable[tuple[int, Line]]) -> None:
         """Finds out from which number a file of plans counts the requests that it names by idx
         alone, where they have no idx of their own: from 0 where it names that one, from 1 where it
         names as many as there are requests. Raises UserError where it names both, or neither."""
         last = len(self.records)
         if any("idx" in record for record in self.records):
             return
-        numbers = set(_idx_alone(path))
+        named = (_named_by(line) for _, line in lines if isinstance(line, dict))
+        numbers = {idx for text, idx in named if not isinstance(text, str) and type(idx) is int}
         if numbers and (0 in numbers) == (last in numbers):
             found = f"both 0 and {last}" if 0 in numbers else f"neither 0 nor {last}"
             raise UserError(
@@ -150,15 +157,6 @@ def _named_by(line: Mapping[str, Any]) -> tuple[Any, Any]:
     return record.get("query"), record.get("idx") if idx is None else idx
 
 
-def _idx_alone(path: Path) -> Iterator[int]:
-    """Of the lines of a file of plans that have no text of their request."""
-    for _, text in plan_texts(path):
-        with suppress(BadLine):
-            query, idx = _named_by(read_record(text))
-            if not isinstance(query, str) and type(idx) is int:
-                yield idx
-
-
 def plain(text: str) -> str:
     """By which two texts are the same request: blanks do not count."""
     return " ".join(text.split())
@@ -175,7 +173,7 @@ class PlanLine:
     number: int  # 0: no line; a request of the query file that no line answers
     query: Query | None
     plan: list[Any] | None = None  # official format
-    error: str | None = None  # BAD_LINE, BAD_PLAN, NOT_INFERRED or UNANSWERED
+    error: str | None = None  # BAD_LINE, BAD_PLAN, NOT_INFERRED, UNSCORED or UNANSWERED
     problem: str | None = None
     inferred: tuple[str, ...] = ()
     # where the request stands on the line itself: what its fields say against its text
@@ -193,27 +191,34 @@ class LineReader:
         self._answered: dict[int | str, int] = {}
 
     def read(self, path: str | Path) -> Iterator[PlanLine]:
-        """Every non-empty line, in order, one at a time; of a run, the latest of each episode that
-        was scored; a .json file is one. Then the requests of the query file that none answers."""
+        """Every non-empty line, in order; of a run, the latest of each episode; a .json file is
+        one. Then the requests of the query file that none answers."""
         file = transcripts_at(Path(path), "plans")
+        lines = plan_lines(file)
         if self._queries:
-            self._queries.learn_numbering(file)
-        for number, text in plan_texts(file):
-            if text.strip():
-                yield self.line(number, text)
+            self._queries.learn_numbering(file, lines)
+        for number, line in lines:
+            yield self._read(number, line)
         for place, record in enumerate(self._queries.records if self._queries else ()):
             if place not in self._answered:
                 yield self._unanswered(record)
 
-    def line(self, number: int, line: bytes) -> PlanLine:
+    def line(self, number: int, text: bytes) -> PlanLine:
+        return self._read(number, _read_line(text))
+
+    def _read(self, number: int, record: Line) -> PlanLine:
+        if isinstance(record, BadLine):
+            return PlanLine(number, None, None, BAD_LINE, f"line {number}: {record}")
         try:
-            record = read_record(line)
             query, inferred = self._request(number, record)
         except BadLine as bad:
             return PlanLine(number, None, None, BAD_LINE, f"line {number}: {bad}")
         except CouldNotInfer as unread:
-            told = f"line {number}: {unread}: delivered, and counted as failed"
+            told = f"line {number}: unscored: {unread}"
             return PlanLine(number, None, record["plan"], NOT_INFERRED, told)
+        if "fault" in record:
+            told = f"line {number}: unscored: {printable(record['fault'])}"
+            return PlanLine(number, query, None, UNSCORED, told, inferred)
         plan, off_schema = official_plan(record["plan"], self._city_of)
         if off_schema:
             told = f"line {number}: {off_schema}"
@@ -260,7 +265,12 @@ def _completed(record: Any, places: Gazetteer) -> tuple[Query, tuple[str, ...]]:
     record = {"query": record} if isinstance(record, str) else record
     if not isinstance(record, dict):
         raise BadLine(f"'query' must be a query record or its text, found {described(record)}")
-    completed = complete(record, places)
+    try:
+        completed = complete(record, places)
+    except CouldNotInfer as unread:
+        text = record.get("query")
+        said = f"; the request: {printable(text)}" if isinstance(text, str) and text else ""
+        raise CouldNotInfer(f"{unread}{said}") from None
     return read_query(completed.record), completed.inferred
 
 
@@ -279,34 +289,35 @@ def contradiction(query: Query, places: Gazetteer) -> str | None:
     return None
 
 
-def plan_texts(path: Path) -> Iterator[tuple[int, bytes]]:
-    """(number, line) of a file; of a run, the latest of each episode that was scored."""
+def plan_lines(path: Path) -> list[tuple[int, Line]]:
+    """(number, line) of each line of a file that is not empty; of a run, the latest of each
+    episode."""
     if path.name == TRANSCRIPTS:
-        for episode in episode_lines(path):
-            if not _unscored(episode.text):
-                yield episode.place.number, episode.text
-    elif path.suffix == ".json":
-        yield 1, path.read_bytes()
-    else:
-        with path.open("rb") as lines:
-            yield from ((number, line) for number, line in enumerate(lines, start=1))
+        return [(each.place.number, _read_line(each.text)) for each in episode_lines(path)]
+    if path.suffix == ".json":
+        return [(1, _read_line(path.read_bytes()))]
+    with path.open("rb") as lines:
+        texts = enumerate(lines, start=1)
+        return [(number, _read_line(text)) for number, text in texts if text.strip()]
 
 
-def _unscored(line: bytes) -> bool:
-    """Not the policy's fault, so neither passed nor failed."""
+def _read_line(text: bytes) -> Line:
+    """Of an episode without its tokens; "fault" says why it is unscored, where it is."""
     try:
-        record = read_json(line)
-    except NotJson:
-        return False
-    return isinstance(record, dict) and record.get("verdict", "") is None
+        record = read_record(text)
+    except BadLine as bad:
+        return bad
+    kept = {key: value for key, value in record.items() if key in ("query", "idx", "plan")}
+    if "request" in record and record.get("verdict", "") is None:
+        kept["fault"] = object_in(record, "transcript").get("fault") or "a fault on our side"
+    return kept
 
 
-def count_unscored(source: Path) -> int:
-    """How many episodes of a run are left out for that."""
-    path = transcripts_at(source, "plans")
-    if path.name != TRANSCRIPTS:
-        return 0
-    return sum(_unscored(episode.text) for episode in episode_lines(path))
+def is_unscored(query: Query | None, error: str | None) -> bool:
+    """Neither passed nor failed, and in no rate (law 4): our reader's limit, or a fault of our
+    side. All plans for a request that cannot be read are so, and no plan for it too: whoever
+    answers the same requests has the same denominators."""
+    return error in (NOT_INFERRED, UNSCORED) or (error == UNANSWERED and query is None)
 
 
 def read_record(line: bytes) -> dict[str, Any]:
@@ -321,7 +332,8 @@ def read_record(line: bytes) -> dict[str, Any]:
     if (key := repeated_key(around)) is not None:
         raise BadLine(f"the key {ascii(key)} comes twice in an object")
     if isinstance(record, dict) and "request" in record:
-        record = {"query": record["request"], **record}
+        no_plan = {"plan": None} if record.get("verdict", "") is None else {}  # unscored
+        record = {"query": record["request"], **no_plan, **record}
     if (
         not isinstance(record, dict)
         or not ("query" in record or "idx" in record)

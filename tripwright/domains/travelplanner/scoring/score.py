@@ -3,8 +3,9 @@ official evaluation counts, and honestly; in all, by level, by days and by both;
 interval over plans. Or every plan under two rule sets at once: what the one passes that the other
 does not.
 
-Every line is judged alone, and a line that cannot be read keeps its place in
-every honest denominator as a plan that was not delivered.
+Every line is judged alone, and a line that cannot be read keeps its place in every honest
+denominator as a plan that was not delivered. What is unscored is in no rate but the official ones
+of a split, whose denominators are fixed; above 1% the summary has a warning and the worst case.
 
 *Official*: the denominators are the split's fixed numbers where a split is named (so what is
 missing counts as not delivered), else those of the plans given; only the thirteen official
@@ -38,12 +39,13 @@ from tripwright.domains.travelplanner.scoring.lines import (
     LineReader,
     PlanLine,
     QueryFile,
+    is_unscored,
     plain,
     split_size,
 )
 from tripwright.domains.wording import LEVELS
 from tripwright.errors import UserError
-from tripwright.statistics.rates import ratio_interval, wilson
+from tripwright.statistics.rates import MOST_UNSCORED, ratio_interval, wilson
 from tripwright.verdict import ALSO_PASSES, Fact, Group, State, Verdict
 from tripwright.world.store import World
 
@@ -87,6 +89,7 @@ def score_file(
 def line_record(line: PlanLine, verdict: Verdict) -> dict[str, Any]:
     return (
         score_line(line.number, verdict)
+        | ({"final": None} if is_unscored(line.query, line.error) else {})
         | ({"inferred": list(line.inferred)} if line.inferred else {})
         | ({"problem": line.problem} if line.problem else {})
     )
@@ -133,11 +136,13 @@ class Tally:
     # none to be counted besides.
     whole: bool = False
     n: int = 0
+    unscored: int = 0
     inferred: int = 0
     _errors: Counter[str | None] = field(default_factory=Counter)
     _requests: Counter[str] = field(default_factory=Counter)  # answered, by their texts
     # by level, days, source
     _sums: dict[tuple[str, str, str], Counter[Any]] = field(default_factory=dict)
+    _unscored: Counter[Any] = field(default_factory=Counter)  # the sums as if they had failed
     # constraint → plans
     _passed: Counter[str] = field(default_factory=Counter)
     _asked: Counter[str] = field(default_factory=Counter)
@@ -145,6 +150,10 @@ class Tally:
     def add(self, query: Query | None, verdict: Verdict, inferred: bool = False) -> None:
         self._errors[verdict.error] += 1
         if self.whole and verdict.error == BAD_LINE:
+            return
+        if is_unscored(query, verdict.error):
+            self.unscored += 1
+            self._unscored.update(_counts(query, verdict))
             return
         self.n += 1
         if query is not None and verdict.error != UNANSWERED:
@@ -164,7 +173,7 @@ class Tally:
         summary: dict[str, Any] = {"kind": "summary", "rules": rules}
         summary["rules_version"] = VERSIONS.get(rules, 1)
         if self.split is not None:
-            answered = self.n - unanswered - (0 if self.whole else bad_lines)
+            answered = self.n + self.unscored - unanswered - (0 if self.whole else bad_lines)
             summary["split"] = self.split
             summary["missing"] = max(0, split_size(self.split) - answered)
         summary["requests"] = len(self._requests)
@@ -172,7 +181,11 @@ class Tally:
         summary |= {"unanswered": unanswered} if self.whole else {}
         summary |= {"bad_lines": bad_lines, "bad_plans": self._errors[BAD_PLAN]}
         summary["inferred"] = self.inferred
-        summary |= self._record(self._by().get((), Counter()))
+        scored = self._by().get((), Counter())
+        worst = self._record(scored + self._unscored)
+        summary |= self._record(scored)
+        summary |= {name: worst[name] for name in METRICS if self.split is not None}
+        summary |= _left_out(self.unscored, self.n, worst)
         summary["by_level"] = {
             level: self._record(sums, level) for (level,), sums in self._by(0).items()
         }
@@ -220,6 +233,18 @@ class Tally:
                 else {}
             ),
         }
+
+
+def _left_out(unscored: int, n: int, worst: dict[str, Any]) -> dict[str, Any]:
+    """What a summary says of how many are unscored beside `n`. `worst` counts them as failed."""
+    if unscored <= MOST_UNSCORED * (n + unscored):
+        return {"unscored": unscored}
+    warning = (
+        f"{unscored} of {n + unscored} plans are unscored because of limits or faults on our side;"
+        " the rates leave them out (but the official ones of a split, whose denominators are"
+        " fixed), and worst_case counts them as failed."
+    )
+    return {"unscored": unscored, "warning": warning, "worst_case": worst}
 
 
 def is_livable(verdict: Verdict) -> bool:
@@ -370,12 +395,15 @@ def compare_file(
         check_rules(each)
     if rules[0] == rules[1]:
         raise UserError(f"Nothing to compare: both rule sets are '{rules[0]}'.")
-    errors, held = Counter[str | None](), defaultdict[str, list[Held]](list)
+    errors, held, unscored = Counter[str | None](), defaultdict[str, list[Held]](list), 0
     for line in LineReader(world, queries, split).read(path):
         errors[line.error] += 1
         verdicts = [judge_line(line, world, each) for each in rules]
         if line.number:
             yield _compared(line, verdicts)
+        if is_unscored(line.query, line.error):
+            unscored += 1
+            continue
         if queries is not None and line.error == BAD_LINE:
             continue
         firsts = [next(iter(verdict.failed), None) for verdict in verdicts]
@@ -385,13 +413,16 @@ def compare_file(
             facts = [verdict.facts.get(name) for verdict in verdicts]
             held[name].append(Held(line.number, [each.get(name) for each in asked], facts))
     names = sorted(held.keys() - {FINAL}, key=constraint_place)
+    final, n = _gap(held[FINAL], rules), len(held[FINAL])
+    worst = {each: rate_of(final[each]["numerator"], n + unscored) for each in rules}
     yield {
         "kind": "comparison",
         "rules": list(rules),
-        "n": len(held[FINAL]),
+        "n": n,
         "bad_lines": errors[BAD_LINE],
         **({"unanswered": errors[UNANSWERED]} if queries is not None else {}),
-        FINAL: _gap(held[FINAL], rules),
+        **_left_out(unscored, n, {FINAL: worst}),
+        FINAL: final,
         "constraints": {name: _gap(held[name], rules) for name in names},
     }
 
@@ -401,9 +432,10 @@ def _compared(line: PlanLine, verdicts: Sequence[Verdict]) -> dict[str, Any]:
     states = [
         {name: str(fact.state) for name, fact in verdict.facts.items()} for verdict in verdicts
     ]
+    unscored = is_unscored(line.query, line.error)
     return {
         "line": line.number,
-        "final": {verdict.rules: verdict.final for verdict in verdicts},
+        "final": {verdict.rules: None if unscored else verdict.final for verdict in verdicts},
         "error": {verdict.rules: verdict.error for verdict in verdicts},
         "differ": {
             name: {

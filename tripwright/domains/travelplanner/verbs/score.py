@@ -11,7 +11,7 @@ from typing import Any
 import typer
 
 from tripwright.cli.options import Json, argument, option
-from tripwright.cli.table import print_figures, rate_cells, table_lines
+from tripwright.cli.table import print_figures, problem_lines, rate_cells, table_lines
 from tripwright.domains.travelplanner.rules.evaluate import RULES, Rules
 from tripwright.domains.travelplanner.rules.facts import FACT_TITLES
 from tripwright.domains.travelplanner.scoring.lines import (
@@ -19,9 +19,9 @@ from tripwright.domains.travelplanner.scoring.lines import (
     BAD_PLAN,
     CONTRADICTED,
     NOT_INFERRED,
+    UNSCORED,
     QueryFile,
     Split,
-    count_unscored,
     split_size,
 )
 from tripwright.domains.travelplanner.scoring.score import (
@@ -29,7 +29,7 @@ from tripwright.domains.travelplanner.scoring.score import (
     compare_file,
     score_file,
 )
-from tripwright.errors import UserError, counted, printable
+from tripwright.errors import UserError, printable
 from tripwright.world.store import World
 
 HEADER = ("line", "final", "sense", "hard", "cost", "first problem")
@@ -66,6 +66,10 @@ def score(  # long: most of it is help
     judged, and the exit code is then 2. With --queries every request counts once: a second plan for
     one is such a line, and a request without a plan counts as not delivered.
 
+    Plans for a request whose text is not understood are unscored, as are episodes in which our side
+    failed: the words are named, the rates leave them out, and above 1% there is a warning and the
+    worst case. The exit code is 1 if nothing is scored.
+
     Examples:
       tripwright score plans.jsonl --world worlds/nano
       tripwright score runs/qwen3 --world worlds/real
@@ -76,8 +80,6 @@ def score(  # long: most of it is help
     """
     place = World.open(world)
     requests = QueryFile(queries) if queries else None
-    if left_out := count_unscored(plans):
-        typer.echo(f"{plans}: {counted(left_out, 'unscored episode')} left out", err=True)
     if compare and rules is not None:
         raise UserError("--compare names its two rule sets itself: leave --rules out.")
     if compare:
@@ -85,9 +87,11 @@ def score(  # long: most of it is help
     else:
         *records, summary = score_file(plans, place, rules or RULES[0], requests, split)
     _check_any(plans, records)
-    for record in records:
-        if "problem" in record:
-            typer.echo(f"{plans}: {record['problem']}", err=True)
+    problems = [
+        (each["line"], each["problem"].partition(": ")[2]) for each in records if "problem" in each
+    ]
+    for told in problem_lines(f"{plans}: line ", problems):
+        typer.echo(told, err=True)
     if as_json:
         typer.echo("\n".join(map(json.dumps, [*records, summary])))
     elif compare:
@@ -97,8 +101,12 @@ def score(  # long: most of it is help
         print_figures(_summary_shown(summary), as_json)
     for sentence in _partial(summary, queries):
         typer.echo(sentence, err=True)
+    if "warning" in summary:
+        typer.echo(f"warning: {summary['warning']}", err=True)
     if problem := _problem(records, split):
         raise UserError(f"{plans}: {problem}")
+    if summary["unscored"] and not summary["n"]:
+        raise typer.Exit(1)
 
 
 def _error(record: dict[str, Any]) -> str | None:
@@ -117,7 +125,7 @@ def _check_any(plans: Path, records: list[dict[str, Any]]) -> None:
             " line."
         )
     if all(
-        each.get("problem") and _error(each) not in (BAD_PLAN, NOT_INFERRED, CONTRADICTED)
+        each.get("problem") and _error(each) not in (BAD_PLAN, NOT_INFERRED, UNSCORED, CONTRADICTED)
         for each in records
     ):
         raise UserError(f"{plans}: no line of it can be judged. {records[0]['problem']}.")
@@ -128,11 +136,6 @@ def _problem(records: list[dict[str, Any]], split: str | None) -> str | None:
     n, errors = len(records), [_error(each) for each in records]
     if bad := sum(error in (BAD_LINE, BAD_PLAN) for error in errors):
         return f"{bad} of {n} lines gave no plan that counts (named above)."
-    if unread := errors.count(NOT_INFERRED):
-        return (
-            f"{unread} of {n} requests could not be read from their text (named above); their plans"
-            " count as delivered and as failed."
-        )
     if off := sum(e is None and "problem" in r for e, r in zip(errors, records, strict=True)):
         return f"{off} of {n} requests are not for this world (named above): is it the right one?"
     if split is not None and n > split_size(split):
@@ -148,7 +151,7 @@ def _row(record: dict[str, Any]) -> list[str]:
     cost = "-" if record["total_cost"] is None else f"${record['total_cost']:,.2f}"
     passed = (_passed(record[group]) for group in ("commonsense", "hard"))
     note = "  (request inferred from its text)" if "inferred" in record else ""
-    final = "pass" if record["final"] else "fail"
+    final = {None: "unscored", True: "pass", False: "fail"}[record["final"]]
     return [str(record["line"]), final, *passed, cost, f"{_first_problem(record)}{note}"]
 
 
@@ -179,7 +182,7 @@ def _first_problem(record: dict[str, Any]) -> str:
 def _partial(summary: dict[str, Any], queries: Path | None) -> Iterator[str]:
     """Said where a file of queries or a split is named and not all of it is answered."""
     if missing := summary.get("unanswered"):
-        size = summary["n"]
+        size = summary["n"] + summary["unscored"]
         answered = f"{size - missing} of {size} queries of '{queries}' answered"
         yield f"{answered}: {missing} missing count as not delivered."
     if missing := summary.get("missing"):
@@ -190,7 +193,7 @@ def _partial(summary: dict[str, Any], queries: Path | None) -> Iterator[str]:
 
 def _counts(summary: dict[str, Any]) -> dict[str, Any]:
     """How many plans and requests, and how they were judged."""
-    names = ("n", "requests", "unanswered", "rules", "split", "inferred")
+    names = ("n", "unscored", "requests", "unanswered", "rules", "split", "inferred")
     return {name: summary[name] for name in names if summary.get(name)}
 
 
@@ -203,14 +206,19 @@ def _summary_shown(summary: dict[str, Any]) -> dict[str, Any]:
     return {
         **_counts(summary),
         **({"passes the livable rules": livable} if livable else {}),
-        "rates, with 95% intervals": {
-            name: {"official": summary[name], "honest": summary["honest"][name]} for name in METRICS
-        },
+        "rates, with 95% intervals": _both_rates(summary),
+        **({"worst case": _both_rates(summary["worst_case"])} if "worst_case" in summary else {}),
         "honest counts": {
             name: {metric: rate_cells(group["honest"][metric])[2] for metric in METRICS}
             for name, group in groups.items()
         },
         "constraints": {FACT_TITLES[name]: rate for name, rate in summary["constraints"].items()},
+    }
+
+
+def _both_rates(figures: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: {"official": figures[name], "honest": figures["honest"][name]} for name in METRICS
     }
 
 
@@ -234,4 +242,5 @@ def _comparison_shown(summary: dict[str, Any]) -> dict[str, Any]:
         }
         if name != "final" and mine["example"]:
             examples[name] = mine["example"]
-    return {**_counts(summary), f"{first} less {second}": table, "examples": examples}
+    shown = {**_counts(summary), f"{first} less {second}": table, "examples": examples}
+    return shown | ({"worst case": summary["worst_case"]} if "worst_case" in summary else {})

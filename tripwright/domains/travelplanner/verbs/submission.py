@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import typer
 
 from tripwright.cli.options import Json, Restart, argument, option
-from tripwright.cli.table import print_figures
+from tripwright.cli.table import print_figures, problem_lines
 from tripwright.domains.travelplanner.plan.plan import FIELDS_AS_CHECKED
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.domains.travelplanner.scoring.lines import (
@@ -26,15 +26,13 @@ from tripwright.domains.travelplanner.scoring.lines import (
     is_p3,
     official_plan,
     plain,
-    plan_texts,
+    plan_lines,
     read_record,
 )
 from tripwright.errors import UserError, counted, described, repeated_key
 from tripwright.files import check_new, make_parent, write_atomically
 from tripwright.runs import transcripts_at, transcripts_in
 from tripwright.world.store import World
-
-MOST_PROBLEMS = 20  # different ones, printed for people
 
 # what a field may hold, '-' standing for nothing, and how a person is told so
 _NAMED = r"\s*\S(?s:.*),\s*[^\s,][^,]*"
@@ -86,14 +84,15 @@ def write(
     if not plans:
         why = 'Expected {"query": …, "plan": …} per line, or the transcripts of a run.'
         if notes:
-            why = f"{len(notes)} of its lines answer none of the queries; the first: {notes[0]}."
+            (first, problem), *_ = notes
+            why = f"{counted(len(notes), 'line')} of it gave no plan; line {first}: {problem}."
         raise UserError(f"No plan in '{source}'. {why}")
     make_parent(out)
     write_atomically(out, "".join(submission.lines()))
     counts = {"queries": count, "plans": plans, "missing": count - plans}
     print_figures({"out": str(out), **counts}, as_json)
-    for note in notes:
-        typer.echo(f"{source}: {note}", err=True)
+    for told in problem_lines(f"{source}: line ", notes):
+        typer.echo(told, err=True)
     if notes:
         raise UserError(f"{source}: {counted(len(notes), 'line')} gave no plan (named above).")
 
@@ -113,22 +112,15 @@ def check(
       tripwright submission check submission.jsonl --queries validation.jsonl
     """
     found = SubmissionCheck(submission, QueryFile(queries) if queries else None)
-    places = dict[str, list[int]]()  # problem → its lines
-    problems = 0
-    for line, problem in found.problems():
-        problems += 1
-        places.setdefault(problem, []).append(line)
-        if as_json:
-            typer.echo(json.dumps({"line": line, "problem": problem}))
+    problems = list(found.problems())
     if as_json:
-        summary = {"problems": problems, "requests": found.requests, "plans": found.plans}
+        for line, problem in problems:
+            typer.echo(json.dumps({"line": line, "problem": problem}))
+        summary = {"problems": len(problems), "requests": found.requests, "plans": found.plans}
         typer.echo(json.dumps({"kind": "summary", **summary}))
     else:
-        for problem, (line, *more) in list(places.items())[:MOST_PROBLEMS]:
-            again = f" (and in {counted(len(more), 'more line')})" if more else ""
-            typer.echo(f"{submission}:{line}: {problem}{again}")
-        if (rest := len(places) - MOST_PROBLEMS) > 0:
-            typer.echo(f"… and {counted(rest, 'more problem')} (--json has every one)")
+        for told in problem_lines(f"{submission}:", problems):
+            typer.echo(told)
     if problems:
         raise typer.Exit(1)
     if not as_json:
@@ -145,7 +137,7 @@ class Submission(NamedTuple):
 
     queries: QueryFile
     plans: dict[int, list[Any]]
-    notes: list[str]
+    notes: list[tuple[int, str]]
 
     def lines(self) -> Iterator[str]:
         for place, record in enumerate(self.queries.records):
@@ -157,16 +149,18 @@ class Submission(NamedTuple):
 def read_submission(source: Path, queries: QueryFile, world: World | None = None) -> Submission:
     """A plans file as `score` reads it, or a run folder."""
     path, city_of = transcripts_at(source, "plans"), city_lookup(world) if world else None
-    queries.learn_numbering(path)
+    lines = plan_lines(path)
+    queries.learn_numbering(path, lines)
     submission, line_of = Submission(queries, {}, []), dict[int, int]()  # place → line of its plan
-    for number, text in plan_texts(path):
-        if not text.strip():
-            continue
+    for number, record in lines:
         try:
-            record = read_record(text)
+            if isinstance(record, BadLine):
+                raise record
+            if "fault" in record:
+                continue
             place = queries.find(record)
         except BadLine as problem:
-            submission.notes.append(f"line {number}: {problem}")
+            submission.notes.append((number, str(problem)))
             continue
         if (first := line_of.setdefault(place, number)) != number:
             again = f"a second plan for the request of line {first}"
@@ -177,7 +171,7 @@ def read_submission(source: Path, queries: QueryFile, world: World | None = None
             raise UserError(f"{path}:{number}: {nowhere}; give the world with --world.")
         official, off_schema = official_plan(plan, city_of)
         if off_schema is not None:
-            submission.notes.append(f"line {number}: {off_schema}")
+            submission.notes.append((number, off_schema))
         elif official:
             submission.plans[place] = official
     return submission
