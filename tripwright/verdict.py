@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 ALSO_PASSES = "also_passes"  # in a verdict's details: further rules → whether they would pass it
 FORMAT = "format"  # the first group of every verdict: could the answer be read?
 SCHEMA = "schema"  # its one fact
+MOST_UNSCORED = 0.01  # beyond it, rates come with a warning and with the worst case
 
 
 class State(StrEnum):

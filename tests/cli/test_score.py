@@ -124,7 +124,7 @@ def test_equal_problems_of_a_submission_are_told_once(run, tmp_path):
         ("score {p}/plans.jsonl --world {p}/w --compare strict strict", "both rule sets"),
         ("score {p}/plans.jsonl --world {p}/w --rules star --compare official star", "--rules out"),
         ("score {p}/plans.jsonl --world {p}/w --queries {p}/none", "No query file"),
-        ("score {p}/q.jsonl --world {p}/w", "no line of it can be judged. line 1:"),
+        ("score {p}/q.jsonl --world {p}/w", "no line of it can be judged"),
         ("score {p}/empty.jsonl --world {p}/w", "No plans in"),
         ("score {p}/plans.jsonl --world {p}/w --queries {p}/others.jsonl", "unknown query"),
         ("score {p}/w --world {p}/w", "holds no transcripts.jsonl"),

@@ -123,9 +123,9 @@ def test_counts_behind_the_metrics(world, tmp_path):
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("oops", "line 1: not JSON (Expecting value at column 1)"),
-        ("[" * 100_000, "line 1: not JSON (nested too deeply)"),
-        ("9" * 5000, "line 1: not JSON (a number with too many digits)"),
+        ("oops", "not JSON (Expecting value at column 1)"),
+        ("[" * 100_000, "not JSON (nested too deeply)"),
+        ("9" * 5000, "not JSON (a number with too many digits)"),
         ("[]", 'expected an object with "query" and "plan", found a list'),
         ({"query": QUERY}, 'expected an object with "query" and "plan"'),
         ({"query": 7, "plan": []}, "'query' must be a query record or its text, found a number"),
@@ -347,10 +347,10 @@ def test_submission_lines_go_by_text_then_by_idx_and_cannot_soften_the_request(w
     assert [line.verdict.final for line in found] == [False, True, False, False, False, False]
     assert [line.verdict.error == BAD_LINE for line in found] == [False] * 3 + [True] * 3
     assert [(line.line.problem or "").partition(" of '")[0] for line in found[3:5]] == [
-        "line 4: unknown query: idx 9 is none of the 3",
-        "line 5: unknown query: none of the 3",
+        "unknown query: idx 9 is none of the 3",
+        "unknown query: none of the 3",
     ]
-    assert "line 6: expected" in (found[5].line.problem or "")
+    assert "expected" in (found[5].line.problem or "")
 
 
 def test_a_file_of_queries_is_counted_whole(world, tmp_path):
@@ -359,7 +359,7 @@ def test_a_file_of_queries_is_counted_whole(world, tmp_path):
     path = plans_at(tmp_path, *[{"query": EASY | {"query": "request 2"}, "plan": P3_PLAN}] * 5)
     *verdicts, summary = score_file(path, world, "official", queries)
     assert [verdict["error"] for verdict in verdicts] == [None, *["BadLine"] * 4]
-    assert "a second plan for the request of line 1" in verdicts[4]["problem"]
+    assert "a second plan for its request (the first: line 1)" in verdicts[4]["problem"]
     assert (summary["n"], summary["requests"], summary["unanswered"]) == (4, 1, 3)
     for rates in (summary, summary["honest"], summary["by_days"]["3"]["honest"]):
         assert counts_of(rates)["final_pass_rate"] == (1, 4)

@@ -2,6 +2,7 @@
 the format wrong is named."""
 
 import json
+import random
 from pathlib import Path
 from typing import Any
 
@@ -101,9 +102,7 @@ def test_of_a_run_the_later_line_of_an_episode_counts(requests, queries, tmp_pat
     _, records = written(queries, run)
     assert [record["plan"] for record in records] == [None, [DAY], [DAY], None]
     lines(run / "transcripts.jsonl", *tried_again, episode("q1-s01", requests[1], [DAY]))
-    with pytest.raises(
-        UserError, match=r"transcripts.jsonl:4: a second plan for the request of line 3"
-    ):
+    with pytest.raises(UserError, match=r"transcripts.jsonl:4: a second plan .* line 3"):
         written(queries, run)
 
 
@@ -123,6 +122,45 @@ def test_what_gives_no_plan_is_noted_and_p3_needs_its_world(world, queries, tmp_
         written(queries, tmp_path / "none")
 
 
+ODD: list[Any] = [None, 7, True, 1e400, "", " ", "-", "Inn", "Inn, B", "Lake, B;", "from A to B", "from A", "\ud800", [], {}, [DAY], {"from": "A", "to": "B"}]  # fmt: skip
+
+
+def test_what_is_written_passes_the_check_whatever_was_handed_in(world, requests, tmp_path):
+    rng, kept, noted = random.Random(3), 0, 0
+    queries, plans = tmp_path / "q.jsonl", list[Any]()
+    for request in requests:
+        plans += [plan_days(request, solve(request, world)), request.record()["oracle"]["plan"]]
+    for _ in range(120):
+        start, numbered, given = rng.randrange(2), rng.randrange(2), []
+        idx_of = [{"idx": start + place} if numbered else {} for place in range(4)]
+        write_lines(queries, [r.record() | idx for r, idx in zip(requests, idx_of, strict=True)])
+        for place in range(4):
+            plan = json.loads(json.dumps(plans[2 * place + rng.randrange(2)]))
+            for _ in range(rng.choice((0, 0, 1, 1, 3))):
+                at, day = rng.randrange(len(plan)), rng.choice(plan)
+                key = rng.choice([*day]) if isinstance(day, dict) and day else None
+                if key is not None and rng.random() < 0.7:
+                    day[rng.choice((key, key, "x"))] = rng.choice(ODD)
+                    day.pop(rng.choice(("x", "lunch")), None)
+                elif rng.random() < 0.5:
+                    plan[at:at] = [rng.choice(ODD)]
+                else:
+                    plan[at] = rng.choice(ODD)
+            said = {"plan": rng.choice((plan, plan, plan, json.dumps(plan), rng.choice(ODD)))}
+            text = {"query": rng.choice((requests[place].query, requests[place].record(), ""))}
+            given.append(rng.choice((text, {})) | {"idx": start + place} | said)
+        rng.shuffle(given)
+        source = lines(tmp_path / "p.jsonl", *given, *rng.choice(([], ["oops", ""])))
+        try:
+            submission, _ = written(QueryFile(queries), source, world)
+        except UserError:  # numbered neither from 0 nor from 1
+            continue
+        (tmp_path / "s.jsonl").write_text("".join(submission.lines()), encoding="utf-8")
+        assert problems(tmp_path / "s.jsonl", QueryFile(queries)) == [], given
+        kept, noted = kept + len(submission.plans), noted + len(submission.notes)
+    assert kept > 100 and noted > 60
+
+
 def problems(path: Path, queries: QueryFile | None = None) -> list[tuple[int, str]]:
     return list(SubmissionCheck(path, queries).problems())
 
@@ -140,28 +178,31 @@ def test_a_right_file_without_its_queries(tmp_path, start):
     ("changed", "expected"),
     [
         ({"idx": "0"}, "'idx' must be a whole number, found a string"),
-        ({"idx": 5}, "5 requests before it without a line"),
+        ({"idx": 5}, "requests before it have no line (5 of them)"),
         ({"query": {"query": "?"}}, "'query' must be the text of the request, found an object"),
         ({"plan": "[{}]"}, "'plan' must be a list of days or null, found a string"),
         ({"plan": [{"city": "A"}]}, "Planner-R1's schema"),
         ({"plan": [{}]}, "every day of the plan is empty"),
-        ({"plan": [{}, DAY]}, "day 1 is empty"),
-        ({"plan": [7, DAY]}, "day 1: expected an object, found a number"),
+        ({"plan": [{}, DAY]}, "found an empty day 1"),
+        ({"plan": [7, DAY]}, "a day must be an object, found a number (day 1)"),
         (
             {"plan": [{key: value for key, value in DAY.items() if key != "lunch"}]},
-            "day 1: 'lunch' is missing",
+            "'lunch' is missing (day 1)",
         ),
         (
             {"plan": [DAY | {"accommodation": None}]},
-            "day 1: 'accommodation' must be text, '-' for none, found null",
+            "'accommodation' must be text, '-' for none, found null (day 1)",
         ),
-        ({"plan": [DAY | {"accommodation": "Inn"}]}, "expected 'Name, City' or '-'"),
-        ({"plan": [DAY | {"current_city": "from A"}]}, "expected a city, or 'from A to B'"),
+        (
+            {"plan": [DAY | {"accommodation": "Inn"}]},
+            "must be 'Name, City' or '-', found 'Inn' (day 1)",
+        ),
+        ({"plan": [DAY | {"current_city": "from A"}]}, "must be a city, or 'from A to B'"),
         ({"plan": [DAY | {"attraction": "Lake, B"}]}, "the semicolon after the last too"),
-        ({"plan": [DAY | {"transportation": "Bus, from A to B"}]}, "expected 'Flight Number: F"),
+        ({"plan": [DAY | {"transportation": "Bus, from A to B"}]}, "must be 'Flight Number: F"),
         (
             {"plan": [DAY | {"transportation": "flight number: F1, from A to B"}]},
-            "expected 'Flight Number: F",
+            "must be 'Flight Number: F",
         ),
     ],
 )
@@ -175,15 +216,15 @@ def test_what_is_wrong_is_named(tmp_path, changed, expected):
 def test_a_text_again_behind_a_gap_is_named_too(tmp_path):
     records = [{"idx": idx, "query": text, "plan": None} for idx, text in ((0, "a"), (2, "a"))]
     assert problems(lines(tmp_path / "s.jsonl", *records)) == [
-        (2, "1 request before it without a line; a missing plan is null"),
-        (2, "the 'query' of line 1 again"),
+        (2, "requests before it have no line (1 of them); a missing plan is null"),
+        (2, "'query' is that of an earlier line (line 1)"),
     ]
 
 
 def test_a_key_that_comes_twice_is_named(tmp_path):
     path = lines(tmp_path / "s.jsonl", {"idx": 0, "query": "x", "plan": [DAY, {}, {}]})
     path.write_text(path.read_text().replace('"dinner": ', '"dinner": "Elsewhere", "dinner": ', 1))
-    assert problems(path) == [(1, "the key 'dinner' comes twice in an object")]
+    assert problems(path) == [(1, "a key comes twice in an object, found 'dinner'")]
 
 
 def test_order_texts_and_number_are_checked_against_the_split(requests, queries, tmp_path):
@@ -194,7 +235,7 @@ def test_order_texts_and_number_are_checked_against_the_split(requests, queries,
     swapped = problems(lines(tmp_path / "s.jsonl", records[1], records[0], *records[2:]), queries)
     assert [line for line, _ in swapped] == [1, 2]
     missing = problems(lines(tmp_path / "s.jsonl", *records[:1], *records[2:]), queries)
-    assert missing == [(2, "1 request before it without a line; a missing plan is null")]
+    assert missing == [(2, "requests before it have no line (1 of them); a missing plan is null")]
     doubled = problems(lines(tmp_path / "s.jsonl", *records[:2], records[1], *records[2:]), queries)
     assert [line for line, _ in doubled] == [3]
     blank = problems(lines(tmp_path / "s.jsonl", records[0], "", *records[1:]), queries)
@@ -207,8 +248,7 @@ def test_order_texts_and_number_are_checked_against_the_split(requests, queries,
     ]
     short = records[:3] + [records[3] | {"plan": [DAY, {}, {}]}]
     assert problems(lines(tmp_path / "s.jsonl", *short), queries) == [
-        (4, "day 2 is empty: only the days after the trip may be {}"),
-        (4, "day 3 is empty: only the days after the trip may be {}"),
+        (4, f"only the days after the trip may be {{}}, found an empty day {day}") for day in (2, 3)
     ]
     assert problems(lines(tmp_path / "s.jsonl")) == [(1, "the file is empty")]
     assert problems(lines(tmp_path / "s.jsonl", "{"))[0][1].startswith("not JSON")

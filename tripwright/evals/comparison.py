@@ -35,15 +35,9 @@ from tripwright.evals.scoreboard import SEED, ByQuery, PerQuery, Section
 from tripwright.files import json_object
 from tripwright.progress import StatusLine
 from tripwright.runs import RECIPE, TRANSCRIPTS, Run, episode_lines, object_in
-from tripwright.statistics.rates import (
-    MOST_UNSCORED,
-    SMALLEST_P,
-    holm,
-    paired_interval,
-    sign_flip,
-    wilson,
-)
+from tripwright.statistics.rates import SMALLEST_P, holm, paired_interval, sign_flip, wilson
 from tripwright.statistics.resampling import bootstrap_p, over_seeds, percentiles
+from tripwright.verdict import MOST_UNSCORED
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -20,15 +20,9 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from tripwright.domains.wording import LEVELS
 from tripwright.evals.outcome import Checks, Outcome, facts_of
-from tripwright.statistics.rates import (
-    MOST_UNSCORED,
-    expected_best,
-    expected_worst,
-    rate,
-    wilson,
-)
+from tripwright.statistics.rates import expected_best, expected_worst, rate, wilson
 from tripwright.statistics.resampling import percentiles, resampled_sums
-from tripwright.verdict import VERIFIED
+from tripwright.verdict import MOST_UNSCORED, VERIFIED
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

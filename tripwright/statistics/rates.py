@@ -25,7 +25,6 @@ from tripwright.statistics.resampling import (
     resampled_sums,
 )
 
-MOST_UNSCORED = 0.01  # beyond it, rates come with a warning and with the worst case
 FLIPS = 9999  # random choices of signs where there are too many to count
 SMALLEST_P = 1 / (1 + FLIPS)  # that these can give
 MOST_ADDITIONS = 4_000_000  # of an exact count

@@ -57,7 +57,7 @@ from tripwright.evals.report.viewer import Viewer, budget_of
 from tripwright.evals.run_card import ALIKE, TOLD, unlike
 from tripwright.evals.scoreboard import judged_by, slice_order
 from tripwright.runs import CARD, RECIPE, object_in
-from tripwright.statistics.rates import MOST_UNSCORED
+from tripwright.verdict import MOST_UNSCORED
 
 METRICS = (  # a pattern of its name, its title, what it is
     ("final", "Final pass", "every check passes"),

@@ -24,8 +24,9 @@ from tripwright.files import json_lines
 from tripwright.llm.endpoint import Breaker, Fault, map_unordered
 from tripwright.runs import EpisodeLine, Record, episode_lines
 from tripwright.statistics.agreement import agreement
-from tripwright.statistics.rates import MOST_UNSCORED, rate
+from tripwright.statistics.rates import rate
 from tripwright.transcript import StopReason, Transcript
+from tripwright.verdict import MOST_UNSCORED
 
 # A.2.2, in its order: the six rubrics, and the six conclusions with what each says.
 RUBRICS = (

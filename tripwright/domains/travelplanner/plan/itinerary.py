@@ -39,6 +39,7 @@ from tripwright.domains.travelplanner.plan.parse import (
     INCOMPLETE,
     OPEN,
     extract_answer,
+    without_fence,
 )
 from tripwright.domains.travelplanner.query import Query, read_literal, request_line
 from tripwright.errors import NotJson, read_json
@@ -171,7 +172,7 @@ def _formatted(read: Callable[[Iterable[str]], list[dict[str, Any]]], text: str)
 def _list_of_days(text: str) -> list[Any] | None:
     """The list of a text that is nothing else, or of its one fence."""
     parts = text.split("```")
-    body = parts[1].removeprefix("json").removeprefix("python") if len(parts) == 3 else text
+    body = without_fence(f"```{parts[1]}```", "python") if len(parts) == 3 else text
     if not body.lstrip().startswith("["):
         return None
     try:

@@ -46,7 +46,7 @@ def parse_answer(text: str) -> ParsedAnswer:
     if answer is None:
         return _problem(f"{INCOMPLETE}: expected {OPEN} [ … ] {CLOSE}")
     try:
-        return parse_days(json.loads(_without_fence(answer), object_pairs_hook=object_of_pairs))
+        return parse_days(json.loads(without_fence(answer), object_pairs_hook=object_of_pairs))
     except json.JSONDecodeError as error:
         return _problem(
             f"the answer is not valid JSON: {error.msg} at line {error.lineno} column {error.colno}"
@@ -94,14 +94,14 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _without_fence(text: str) -> str:
-    """```json … ``` → …; anything else stays as it is."""
+def without_fence(text: str, *languages: str) -> str:
+    """```json … ``` → …, or with one of these further languages; anything else stays as it is."""
     text = text.strip()
     if not (text.startswith("```") and text.endswith("```") and len(text) >= 6):
         return text
     inside = text[3:-3]
     language, newline, rest = inside.partition("\n")
-    return rest if newline and language.strip().lower() in ("", "json") else inside
+    return rest if newline and language.strip().lower() in ("", "json", *languages) else inside
 
 
 def _problem(text: str) -> ParsedAnswer:

@@ -22,7 +22,6 @@ from tripwright.server.guard import sendable
 
 SOLVE_SECONDS = 10.0
 SOLVED_AT_ONCE = 2  # in each worker: a search leaves no core to others
-LINE = "line 1: "
 
 Record = Annotated[dict[str, Any], AfterValidator(sendable)]
 
@@ -56,12 +55,9 @@ def router(place: Place, caller: Any) -> APIRouter:
         seen here, too."""
         line = reader.line(1, sent)
         if line.error == BAD_LINE:
-            problem = str(line.problem).removeprefix(LINE)
-            raise FormProblems((FieldProblem("query", problem),))
+            raise FormProblems((FieldProblem("query", str(line.problem)),))
         judged = line_record(line, judge_line(line, world, asked.rules))
         del judged["line"]
-        if "problem" in judged:
-            judged["problem"] = judged["problem"].removeprefix(LINE)
         return judged
 
     @router.post("/solve")

@@ -123,6 +123,11 @@ class QueryFile:
         self.ids = [start + place for place in range(last)]
         self._by_id = {idx: place for place, idx in enumerate(self.ids)}
 
+    def days(self, place: int) -> int:
+        """0 where the request does not say; a CSV file has them as text."""
+        days = str(self.records[place].get("days"))
+        return int(days) if days.isdecimal() else 0
+
     def place_of_text(self, text: str) -> int | None:
         return self._by_text.get(plain(text))
 
@@ -150,11 +155,12 @@ class QueryFile:
 
 
 def _named_by(line: Mapping[str, Any]) -> tuple[Any, Any]:
-    """(text, idx) of the request that a line of a file of plans means, as they stand there."""
+    """(text, idx) of the request that a line of a file of plans means, as they stand there. An
+    empty text is none."""
     request = line.get("query")
     record = request if isinstance(request, dict) else {"query": request}
     idx = line.get("idx")
-    return record.get("query"), record.get("idx") if idx is None else idx
+    return record.get("query") or None, record.get("idx") if idx is None else idx
 
 
 def plain(text: str) -> str:
@@ -208,23 +214,20 @@ class LineReader:
 
     def _read(self, number: int, record: Line) -> PlanLine:
         if isinstance(record, BadLine):
-            return PlanLine(number, None, None, BAD_LINE, f"line {number}: {record}")
+            return PlanLine(number, None, None, BAD_LINE, str(record))
         try:
             query, inferred = self._request(number, record)
         except BadLine as bad:
-            return PlanLine(number, None, None, BAD_LINE, f"line {number}: {bad}")
+            return PlanLine(number, None, None, BAD_LINE, str(bad))
         except CouldNotInfer as unread:
-            told = f"line {number}: unscored: {unread}"
-            return PlanLine(number, None, record["plan"], NOT_INFERRED, told)
+            return PlanLine(number, None, record["plan"], NOT_INFERRED, f"unscored: {unread}")
         if "fault" in record:
-            told = f"line {number}: unscored: {printable(record['fault'])}"
+            told = f"unscored: {printable(record['fault'])}"
             return PlanLine(number, query, None, UNSCORED, told, inferred)
         plan, off_schema = official_plan(record["plan"], self._city_of)
         if off_schema:
-            told = f"line {number}: {off_schema}"
-            return PlanLine(number, query, None, BAD_PLAN, told, inferred)
-        wrong = why_elsewhere(query, self._world) or why_no_trip(query)
-        problem = f"line {number}: {wrong}" if wrong else None
+            return PlanLine(number, query, None, BAD_PLAN, off_schema, inferred)
+        problem = why_elsewhere(query, self._world) or why_no_trip(query)
         line_read = PlanLine(number, query, plan, None, problem, inferred)
         if self._queries is None:
             return replace(line_read, contradiction=partial(self._contradiction, query))
@@ -256,7 +259,7 @@ class LineReader:
     def _check_first(self, number: int, request: int | str) -> None:
         first = self._answered.setdefault(request, number)
         if first != number:
-            again = f"a second plan for the request of line {first}"
+            again = f"a second plan for its request (the first: line {first})"
             raise BadLine(f"{again}; a split has one plan per request")
 
 
@@ -291,14 +294,15 @@ def contradiction(query: Query, places: Gazetteer) -> str | None:
 
 def plan_lines(path: Path) -> list[tuple[int, Line]]:
     """(number, line) of each line of a file that is not empty; of a run, the latest of each
-    episode."""
+    episode; of a .json file that is one object, that one."""
     if path.name == TRANSCRIPTS:
         return [(each.place.number, _read_line(each.text)) for each in episode_lines(path)]
-    if path.suffix == ".json":
+    with path.open("rb") as file:
+        texts = enumerate(file, start=1)
+        lines = [(number, _read_line(text)) for number, text in texts if text.strip()]
+    if path.suffix == ".json" and not any(isinstance(line, dict) for _, line in lines):
         return [(1, _read_line(path.read_bytes()))]
-    with path.open("rb") as lines:
-        texts = enumerate(lines, start=1)
-        return [(number, _read_line(text)) for number, text in texts if text.strip()]
+    return lines
 
 
 def _read_line(text: bytes) -> Line:

@@ -45,8 +45,8 @@ from tripwright.domains.travelplanner.scoring.lines import (
 )
 from tripwright.domains.wording import LEVELS
 from tripwright.errors import UserError
-from tripwright.statistics.rates import MOST_UNSCORED, ratio_interval, wilson
-from tripwright.verdict import ALSO_PASSES, Fact, Group, State, Verdict
+from tripwright.statistics.rates import ratio_interval, wilson
+from tripwright.verdict import ALSO_PASSES, MOST_UNSCORED, Fact, Group, State, Verdict
 from tripwright.world.store import World
 
 METRICS = (
@@ -118,8 +118,7 @@ def judge_line(line: PlanLine, world: World, rules: str) -> Verdict:
     if is_compared and (problem := line.contradiction()) is not None:
         asked, delivered = applicable_hard(line.query), bool(line.plan)
         verdict = plan_verdict(rules, asked, error=CONTRADICTED, delivered=delivered)
-        found = f"line {line.number}: {problem}"
-        return replace(verdict, details={**verdict.details, "problem": found})
+        return replace(verdict, details={**verdict.details, "problem": problem})
     return judge(line.query, line.plan, world, rules)
 
 

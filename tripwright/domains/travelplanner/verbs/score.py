@@ -32,6 +32,7 @@ from tripwright.domains.travelplanner.scoring.score import (
 from tripwright.errors import UserError, printable
 from tripwright.world.store import World
 
+EXPECTED = 'Expected a JSONL file with {"query": …, "plan": …} per line.'
 HEADER = ("line", "final", "sense", "hard", "cost", "first problem")
 
 
@@ -87,9 +88,7 @@ def score(  # long: most of it is help
     else:
         *records, summary = score_file(plans, place, rules or RULES[0], requests, split)
     _check_any(plans, records)
-    problems = [
-        (each["line"], each["problem"].partition(": ")[2]) for each in records if "problem" in each
-    ]
+    problems = ((each["line"], each["problem"]) for each in records if "problem" in each)
     for told in problem_lines(f"{plans}: line ", problems):
         typer.echo(told, err=True)
     if as_json:
@@ -120,15 +119,15 @@ def _error(record: dict[str, Any]) -> str | None:
 def _check_any(plans: Path, records: list[dict[str, Any]]) -> None:
     """A file without a line that can be judged is another kind of file: one sentence says so."""
     if not records:
-        raise UserError(
-            f'No plans in \'{plans}\'. Expected a JSONL file with {{"query": …, "plan": …}} per'
-            " line."
-        )
+        raise UserError(f"No plans in '{plans}'. {EXPECTED}")
     if all(
         each.get("problem") and _error(each) not in (BAD_PLAN, NOT_INFERRED, UNSCORED, CONTRADICTED)
         for each in records
     ):
-        raise UserError(f"{plans}: no line of it can be judged. {records[0]['problem']}.")
+        raise UserError(
+            f"{plans}: no line of it can be judged. {EXPECTED} Line {records[0]['line']}:"
+            f" {records[0]['problem']}."
+        )
 
 
 def _problem(records: list[dict[str, Any]], split: str | None) -> str | None:
@@ -163,8 +162,7 @@ def _passed(facts: dict[str, Any] | None) -> str:
 def _first_problem(record: dict[str, Any]) -> str:
     """A model's words may hold anything; a terminal gets one printable line."""
     if error := record["error"]:
-        problem = record.get("problem", "").partition(": ")[2]
-        return printable(problem or f"{error}: here the evaluator stops")
+        return printable(record.get("problem") or f"{error}: here the evaluator stops")
     if not record["delivered"]:
         return "no plan"
     groups = (record.get(name) or {} for name in ("commonsense", "hard", "livable"))
@@ -202,23 +200,23 @@ def _summary_shown(summary: dict[str, Any]) -> dict[str, Any]:
     groups = {"all": summary, **summary["by_level"]}
     groups |= {f"{days} days": group for days, group in summary["by_days"].items()}
     groups |= {f"{each} requests": group for each, group in summary.get("by_source", {}).items()}
+    tables = {"rates, with 95% intervals": summary}
+    tables |= {"worst case": summary["worst_case"]} if "worst_case" in summary else {}
     livable = summary.get("livable_pass_rate")
     return {
         **_counts(summary),
         **({"passes the livable rules": livable} if livable else {}),
-        "rates, with 95% intervals": _both_rates(summary),
-        **({"worst case": _both_rates(summary["worst_case"])} if "worst_case" in summary else {}),
+        **{
+            title: {
+                name: {"official": rates[name], "honest": rates["honest"][name]} for name in METRICS
+            }
+            for title, rates in tables.items()
+        },
         "honest counts": {
             name: {metric: rate_cells(group["honest"][metric])[2] for metric in METRICS}
             for name, group in groups.items()
         },
         "constraints": {FACT_TITLES[name]: rate for name, rate in summary["constraints"].items()},
-    }
-
-
-def _both_rates(figures: dict[str, Any]) -> dict[str, Any]:
-    return {
-        name: {"official": figures[name], "honest": figures["honest"][name]} for name in METRICS
     }
 
 

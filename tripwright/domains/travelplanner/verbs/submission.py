@@ -143,7 +143,7 @@ class Submission(NamedTuple):
         for place, record in enumerate(self.queries.records):
             line = {"idx": self.queries.ids[place], "query": record["query"]}
             line["plan"] = self.plans.get(place)
-            yield json.dumps(line, ensure_ascii=False) + "\n"
+            yield json.dumps(line) + "\n"
 
 
 def read_submission(source: Path, queries: QueryFile, world: World | None = None) -> Submission:
@@ -163,15 +163,16 @@ def read_submission(source: Path, queries: QueryFile, world: World | None = None
             submission.notes.append((number, str(problem)))
             continue
         if (first := line_of.setdefault(place, number)) != number:
-            again = f"a second plan for the request of line {first}"
+            again = f"a second plan for its request (the first: line {first})"
             raise UserError(f"{path}:{number}: {again}. A submission has one plan per request.")
-        plan = record["plan"]
+        plan, days = record["plan"], queries.days(place)
         if plan and is_p3(plan) and city_of is None:
             nowhere = "the plan is in Planner-R1's schema, which names no cities"
             raise UserError(f"{path}:{number}: {nowhere}; give the world with --world.")
-        official, off_schema = official_plan(plan, city_of)
-        if off_schema is not None:
-            submission.notes.append((number, off_schema))
+        official, problem = official_plan(plan, city_of)
+        problem = problem or next(_problems_of_plan(official, days), None)
+        if problem is not None:
+            submission.notes.append((number, problem))
         elif official:
             submission.plans[place] = official
     return submission
@@ -213,11 +214,11 @@ class SubmissionCheck:
                 if there < place:
                     yield number, "an earlier line is for this request, or for one behind it"
                 elif there > place:
-                    missing = f"{counted(there - place, 'request')} before it without a line"
+                    missing = f"requests before it have no line ({there - place} of them)"
                     yield number, f"{missing}; a missing plan is null"
                 first = self._first(record, number)
                 if first != number and there >= place:
-                    yield number, f"the 'query' of line {first} again"
+                    yield number, f"'query' is that of an earlier line (line {first})"
                 yield from ((number, problem) for problem in self._problems_of(there, record))
                 place = max(place, there + 1)
         if not number:
@@ -228,7 +229,8 @@ class SubmissionCheck:
 
     def _first(self, record: dict[str, Any], number: int) -> int:
         text = record.get("query")
-        return self._line_of.setdefault(plain(text), number) if isinstance(text, str) else number
+        is_said = isinstance(text, str) and text
+        return self._line_of.setdefault(plain(text), number) if is_said else number
 
     def _place(self, record: dict[str, Any], expected: int) -> int:
         """Of the request that a line is for: by its text, else by its idx."""
@@ -253,22 +255,24 @@ class SubmissionCheck:
             found = described(idx) if "idx" in record else "nothing"
             yield f"'idx' must be a whole number, found {found}"
         elif idx != expected:
-            yield f"idx {idx} is out of order: expected {expected}"
+            yield f"'idx' is out of order: expected the next, found {idx} instead of {expected}"
         if not isinstance(text, str):
             found = described(text) if "query" in record else "nothing"
             yield f"'query' must be the text of the request, found {found}"
         elif text != request.get("query", text):
             yield "'query' is not the text of the request at this place of the split"
-        if (key := repeated_key(plan)) is not None:
-            yield f"the key {ascii(key)} comes twice in an object"
-        days = request.get("days")
-        if isinstance(plan, str):
-            yield f"'plan' must be a list of days or null, found {described(plan)}"
-        elif plan is not None:
-            yield from _problems_of_plan(plan, days if isinstance(days, int) else 0)
+        yield from _problems_of_plan(plan, queries.days(place) if queries else 0)
 
 
-def _problems_of_plan(plan: list[Any], days: int) -> Iterator[str]:
+def _problems_of_plan(plan: Any, days: int) -> Iterator[str]:
+    """`days` of the request, 0 where it does not say."""
+    if plan is None:
+        return
+    if not isinstance(plan, list):
+        yield f"'plan' must be a list of days or null, found {described(plan)}"
+        return
+    if (key := repeated_key(plan)) is not None:
+        yield f"a key comes twice in an object, found {ascii(key)}"
     if is_p3(plan):
         yield "the plan is in Planner-R1's schema; 'tripwright submission write' converts it"
         return
@@ -278,11 +282,11 @@ def _problems_of_plan(plan: list[Any], days: int) -> Iterator[str]:
         return
     for number, day in enumerate(plan[: max(last_day, days)], start=1):
         if not isinstance(day, dict):
-            yield f"day {number}: expected an object, found {described(day)}"
+            yield f"a day must be an object, found {described(day)} (day {number})"
         elif not day:
-            yield f"day {number} is empty: only the days after the trip may be {{}}"
+            yield f"only the days after the trip may be {{}}, found an empty day {number}"
         else:
-            yield from (f"day {number}: {problem}" for problem in _problems_of_day(day))
+            yield from (f"{problem} (day {number})" for problem in _problems_of_day(day))
 
 
 def _problems_of_day(day: dict[str, Any]) -> Iterator[str]:
@@ -294,4 +298,4 @@ def _problems_of_day(day: dict[str, Any]) -> Iterator[str]:
         else:
             form, wanted = _FORMS.get(key, _PLACE)
             if not re.fullmatch(form, day[key]):
-                yield f"'{key}' is {ascii(day[key])[:80]}: expected {wanted}"
+                yield f"'{key}' must be {wanted}, found {ascii(day[key])[:80]}"
