@@ -127,7 +127,7 @@ def _completed(record: Any) -> Any:
 
 def query_records(path: Path) -> Iterator[tuple[int, Any]]:
     """(line number, record) of a JSONL file, or of a CSV file with the official columns, whose last
-    line is the number there. Raises UserError for a bad line."""
+    line is the number there; whole numbers are numbers. Raises UserError for a bad line."""
     if not path.is_file():
         raise UserError(
             f"No query file at '{path}'. Expected a JSONL file, one query record per line, or a CSV"
@@ -139,7 +139,8 @@ def query_records(path: Path) -> Iterator[tuple[int, Any]]:
     csv.field_size_limit(LONGEST_FIELD)
     for number, row in csv_rows(path):
         # the index that pandas writes has no name; an empty cell says nothing
-        yield number, {key: cell for key, cell in row.items() if key and cell}
+        cells = ((key, cell) for key, cell in row.items() if key and cell)
+        yield number, {k: int(c) if c.isdecimal() and len(c) < 10 else c for k, c in cells}
 
 
 def why_no_trip(query: Query) -> str | None:

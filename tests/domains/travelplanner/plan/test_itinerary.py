@@ -211,6 +211,7 @@ def own_layout(plan: list[dict[str, Any]]) -> str:
         lambda plan: f"```json\n{json.dumps(plan, indent=1)}\n```",
         lambda plan: f"Here is the plan.\n```python\n{plan!r}\n```\nEnjoy!",
         own_layout,
+        lambda plan: f"<answer>{json.dumps(plan)}</answer>",
         lambda plan: render_itinerary(query(), plan),
     ],
 )

@@ -107,6 +107,10 @@ def test_the_published_csv_and_hub_forms_are_the_same_queries(tmp_path):
     assert of_csv.date == GOOD["date"] and of_csv.people_number == 2 and of_csv.budget == 900
     assert of_csv.local_constraint.cuisine == ["Thai", "Chef's"]
     assert QueryFile(tmp_path / "published.csv").find(asked) == 0
+    split = {key: PUBLISHED[key] for key in ("org", "dest", "days", "date")}  # as the test split's
+    text = "Plan a 3-day trip from Boston to Tampa for 2 people, with a budget of $900."
+    (of_text,) = read_queries(published_csv(tmp_path / "test.csv", split | {"query": text}))
+    assert (of_text.visiting_city_number, of_text.party_size, of_text.budget) == (1, 2, 900)
 
 
 @pytest.mark.parametrize(

@@ -154,9 +154,10 @@ def parse_itinerary(text: str) -> FormattedPlan:
 
 def plan_of_text(text: str) -> FormattedPlan:
     """Of a text in a file of plans, as people have them: a list of days as JSON or as a Python
-    literal, alone or in a fence; a line "Day 1:" and then one for each field ("Current City:
-    Aston"), as TravelPlanner's own prompts show plans; or an itinerary. Never raises."""
-    if (listed := _list_of_days(text)) is not None:
+    literal, alone, in a fence or in an <answer> block; a line "Day 1:" and then one for each field
+    ("Current City: Aston"), as TravelPlanner's own prompts show plans; or an itinerary. Never
+    raises."""
+    if (listed := _list_of_days(extract_answer(text) or text)) is not None:
         return FormattedPlan(listed)
     has_own_days = any(_OWN_DAY.fullmatch(line.strip()) for line in text.splitlines())
     return _formatted(_own_days, text) if has_own_days else parse_itinerary(text)

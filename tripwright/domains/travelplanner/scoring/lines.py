@@ -123,11 +123,6 @@ class QueryFile:
         self.ids = [start + place for place in range(last)]
         self._by_id = {idx: place for place, idx in enumerate(self.ids)}
 
-    def days(self, place: int) -> int:
-        """0 where the request does not say; a CSV file has them as text."""
-        days = str(self.records[place].get("days"))
-        return int(days) if days.isdecimal() else 0
-
     def place_of_text(self, text: str) -> int | None:
         return self._by_text.get(plain(text))
 

@@ -162,7 +162,8 @@ def _passed(facts: dict[str, Any] | None) -> str:
 def _first_problem(record: dict[str, Any]) -> str:
     """A model's words may hold anything; a terminal gets one printable line."""
     if error := record["error"]:
-        return printable(record.get("problem") or f"{error}: here the evaluator stops")
+        problem, _, _ = record.get("problem", "").partition("; the request: ")
+        return printable(problem or f"{error}: here the evaluator stops")
     if not record["delivered"]:
         return "no plan"
     groups = (record.get(name) or {} for name in ("commonsense", "hard", "livable"))

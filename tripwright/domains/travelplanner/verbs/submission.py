@@ -165,12 +165,12 @@ def read_submission(source: Path, queries: QueryFile, world: World | None = None
         if (first := line_of.setdefault(place, number)) != number:
             again = f"a second plan for its request (the first: line {first})"
             raise UserError(f"{path}:{number}: {again}. A submission has one plan per request.")
-        plan, days = record["plan"], queries.days(place)
+        plan = record["plan"]
         if plan and is_p3(plan) and city_of is None:
             nowhere = "the plan is in Planner-R1's schema, which names no cities"
             raise UserError(f"{path}:{number}: {nowhere}; give the world with --world.")
         official, problem = official_plan(plan, city_of)
-        problem = problem or next(_problems_of_plan(official, days), None)
+        problem = problem or next(_problems_of_plan(official, queries.records[place]), None)
         if problem is not None:
             submission.notes.append((number, problem))
         elif official:
@@ -261,11 +261,10 @@ class SubmissionCheck:
             yield f"'query' must be the text of the request, found {found}"
         elif text != request.get("query", text):
             yield "'query' is not the text of the request at this place of the split"
-        yield from _problems_of_plan(plan, queries.days(place) if queries else 0)
+        yield from _problems_of_plan(plan, request)
 
 
-def _problems_of_plan(plan: Any, days: int) -> Iterator[str]:
-    """`days` of the request, 0 where it does not say."""
+def _problems_of_plan(plan: Any, request: dict[str, Any]) -> Iterator[str]:
     if plan is None:
         return
     if not isinstance(plan, list):
@@ -280,7 +279,9 @@ def _problems_of_plan(plan: Any, days: int) -> Iterator[str]:
     if plan and not last_day:
         yield "every day of the plan is empty: a missing plan is null"
         return
-    for number, day in enumerate(plan[: max(last_day, days)], start=1):
+    days = request.get("days")
+    read = max(last_day, days if isinstance(days, int) else 0)
+    for number, day in enumerate(plan[:read], start=1):
         if not isinstance(day, dict):
             yield f"a day must be an object, found {described(day)} (day {number})"
         elif not day:
