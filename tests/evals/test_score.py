@@ -23,7 +23,6 @@ from tripwright.domains.travelplanner.scoring.lines import (
 from tripwright.domains.travelplanner.scoring.score import (
     METRICS,
     Tally,
-    compare_file,
     judge_line,
     score_file,
     split_denominators,
@@ -182,13 +181,6 @@ def test_a_plan_for_a_request_that_cannot_be_read_is_unscored(world, tmp_path, q
     assert figures == [1, 2, 0] and "2 of 3 plans are unscored" in summary["warning"]
     for rates, n in ((summary, 1), (summary["honest"], 1), (summary["worst_case"]["honest"], 3)):
         assert counts_of(rates)["final_pass_rate"] == (1, n)
-    *_, compared = compare_file(path, world, ("official", "strict"))
-    assert (compared["n"], compared["unscored"], compared["final"]["strict"]["numerator"]) == (
-        1,
-        2,
-        1,
-    )
-    assert compared["worst_case"]["final"]["official"]["denominator"] == 3
     # the denominators of a split are fixed; what was delivered there is known all the same
     *_, of_split = score_file(path, world, "strict", split="train")
     counts = counts_of(of_split)

@@ -159,8 +159,8 @@ def read_submission(source: Path, queries: QueryFile, world: World | None = None
             if "fault" in record:
                 continue
             place = queries.find(record)
-        except BadLine as problem:
-            submission.notes.append((number, str(problem)))
+        except BadLine as bad:
+            submission.notes.append((number, str(bad)))
             continue
         if (first := line_of.setdefault(place, number)) != number:
             again = f"a second plan for its request (the first: line {first})"
@@ -170,8 +170,7 @@ def read_submission(source: Path, queries: QueryFile, world: World | None = None
             nowhere = "the plan is in Planner-R1's schema, which names no cities"
             raise UserError(f"{path}:{number}: {nowhere}; give the world with --world.")
         official, problem = official_plan(plan, city_of)
-        problem = problem or next(_problems_of_plan(official, queries.records[place]), None)
-        if problem is not None:
+        if problem := problem or next(_problems_of_plan(official, queries.records[place]), None):
             submission.notes.append((number, problem))
         elif official:
             submission.plans[place] = official
@@ -216,7 +215,9 @@ class SubmissionCheck:
                 elif there > place:
                     missing = f"requests before it have no line ({there - place} of them)"
                     yield number, f"{missing}; a missing plan is null"
-                first = self._first(record, number)
+                text = record.get("query")
+                named = plain(text) if isinstance(text, str) and text else f"\n{number}"
+                first = self._line_of.setdefault(named, number)
                 if first != number and there >= place:
                     yield number, f"'query' is that of an earlier line (line {first})"
                 yield from ((number, problem) for problem in self._problems_of(there, record))
@@ -226,11 +227,6 @@ class SubmissionCheck:
         elif size is not None and place < size:
             ends = f"the file ends after {place} of {size} requests"
             yield number, f"{ends}; a missing plan is null"
-
-    def _first(self, record: dict[str, Any], number: int) -> int:
-        text = record.get("query")
-        is_said = isinstance(text, str) and text
-        return self._line_of.setdefault(plain(text), number) if is_said else number
 
     def _place(self, record: dict[str, Any], expected: int) -> int:
         """Of the request that a line is for: by its text, else by its idx."""
