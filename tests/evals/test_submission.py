@@ -179,25 +179,13 @@ def test_a_right_file_without_its_queries(tmp_path, start):
         ({"plan": [{}]}, "every day of the plan is empty"),
         ({"plan": [{}, DAY]}, "found an empty day 1"),
         ({"plan": [7, DAY]}, "a day must be an object, found a number (day 1)"),
-        (
-            {"plan": [{key: value for key, value in DAY.items() if key != "lunch"}]},
-            "'lunch' is missing (day 1)",
-        ),
-        (
-            {"plan": [DAY | {"accommodation": None}]},
-            "'accommodation' must be text, '-' for none, found null (day 1)",
-        ),
-        (
-            {"plan": [DAY | {"accommodation": "Inn"}]},
-            "must be 'Name, City' or '-', found 'Inn' (day 1)",
-        ),
+        ({"plan": [DAY | {"accommodation": None}]}, "must be text, '-' for none, found null"),
+        ({"plan": [DAY | {"accommodation": "Inn"}]}, "'Name, City' or '-', found 'Inn' (day 1)"),
         ({"plan": [DAY | {"current_city": "from A"}]}, "must be a city, or 'from A to B'"),
         ({"plan": [DAY | {"attraction": "Lake, B"}]}, "the semicolon after the last too"),
-        ({"plan": [DAY | {"transportation": "Bus, from A to B"}]}, "must be 'Flight Number: F"),
-        (
-            {"plan": [DAY | {"transportation": "flight number: F1, from A to B"}]},
-            "must be 'Flight Number: F",
-        ),
+        ({"plan": [DAY | {"transportation": "Bus, from A to B"}]}, "'Flight Number: F"),
+        ({"plan": [DAY | {"transportation": "taxi, from A to B"}]}, "'Flight Number: F"),
+        ({"plan": [dict(list(DAY.items())[:-1])]}, "'accommodation' is missing (day 1)"),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path, changed, expected):
@@ -207,14 +195,6 @@ def test_what_is_wrong_is_named(tmp_path, changed, expected):
     assert expected in problem
 
 
-def test_a_text_again_behind_a_gap_is_named_too(tmp_path):
-    records = [{"idx": idx, "query": text, "plan": None} for idx, text in ((0, "a"), (2, "a"))]
-    assert problems(lines(tmp_path / "s.jsonl", *records)) == [
-        (2, "requests before it have no line (1 of them); a missing plan is null"),
-        (2, "'query' is that of an earlier line (line 1)"),
-    ]
-
-
 def test_a_key_that_comes_twice_is_named(tmp_path):
     path = lines(tmp_path / "s.jsonl", {"idx": 0, "query": "x", "plan": [DAY, {}, {}]})
     path.write_text(path.read_text().replace('"dinner": ', '"dinner": "Elsewhere", "dinner": ', 1))
@@ -222,30 +202,28 @@ def test_a_key_that_comes_twice_is_named(tmp_path):
 
 
 def test_order_texts_and_number_are_checked_against_the_split(requests, queries, tmp_path):
-    records = [
+    a, b, c, d = (
         {"idx": idx, "query": request.query, "plan": None} for idx, request in enumerate(requests)
-    ]
-    assert problems(lines(tmp_path / "s.jsonl", *records), queries) == []
-    swapped = problems(lines(tmp_path / "s.jsonl", records[1], records[0], *records[2:]), queries)
-    assert [line for line, _ in swapped] == [1, 2]
-    missing = problems(lines(tmp_path / "s.jsonl", *records[:1], *records[2:]), queries)
-    assert missing == [(2, "requests before it have no line (1 of them); a missing plan is null")]
-    doubled = problems(lines(tmp_path / "s.jsonl", *records[:2], records[1], *records[2:]), queries)
-    assert [line for line, _ in doubled] == [3]
-    blank = problems(lines(tmp_path / "s.jsonl", records[0], "", *records[1:]), queries)
-    assert blank == [(2, "the line is blank")]
-    assert problems(lines(tmp_path / "s.jsonl", *records[:3]), queries) == [
-        (3, "the file ends after 3 of 4 requests; a missing plan is null")
-    ]
-    assert problems(lines(tmp_path / "s.jsonl", *records, records[3]), queries) == [
-        (5, "an earlier line is for this request, or for one behind it")
-    ]
-    short = records[:3] + [records[3] | {"plan": [DAY, {}, {}]}]
-    assert problems(lines(tmp_path / "s.jsonl", *short), queries) == [
-        (4, f"only the days after the trip may be {{}}, found an empty day {day}") for day in (2, 3)
-    ]
-    assert problems(lines(tmp_path / "s.jsonl")) == [(1, "the file is empty")]
-    assert problems(lines(tmp_path / "s.jsonl", "{"))[0][1].startswith("not JSON")
+    )
+    for handed_in, told in (
+        ([a, b, c, d], []),
+        ([b, a, c, d], [(1, "have no line (1 of them)"), (2, "an earlier line")]),
+        ([a, c, d], [(2, "have no line (1 of them)")]),
+        ([a, b, b, c, d], [(3, "an earlier line is for this request")]),
+        ([a, "", b, c, d], [(2, "the line is blank")]),
+        ([a, b, c], [(3, "ends after 3 of 4 requests")]),
+        ([a, b, c, d, d], [(5, "an earlier line is for this request")]),
+        ([a, a | {"idx": 2}], [(2, "an earlier"), (2, "'idx'"), (2, "ends after 1 of 4")]),
+        ([a, b, c, d | {"plan": [DAY, {}, {}]}], [(4, "an empty day 2"), (4, "an empty day 3")]),
+        ([], [(1, "the file is empty")]),
+        (["{", b, c, d], [(1, "not JSON")]),
+    ):
+        found = problems(lines(tmp_path / "s.jsonl", *handed_in), queries)
+        assert [line for line, _ in found] == [line for line, _ in told], found
+        assert all(words in each for (_, words), (_, each) in zip(told, found, strict=True)), found
+    again = [{"idx": idx, "query": "a", "plan": None} for idx in (0, 2)]  # behind a gap, too
+    found = problems(lines(tmp_path / "s.jsonl", *again))
+    assert found[0][0] == 2 and found[1:] == [(2, "'query' is that of an earlier line (line 1)")]
 
 
 @pytest.mark.parametrize(
