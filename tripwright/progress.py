@@ -1,10 +1,56 @@
-"""Where long work stands, as one line on stderr. Every room may import this."""
+"""What a terminal gets: of strangers' texts nothing that it would obey, and where long work
+stands, as one line on stderr. Every room may import this."""
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 import time
+from typing import Any
+
+# control characters (escape codes begin with one), a return to the line's beginning, other ends of
+# lines, marks that turn the direction of writing
+_OBEYED = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|\r(?!\n)"
+)
+
+
+def harmless(text: str) -> str:
+    """With a question mark for each character that a terminal would obey, ends of lines and
+    tabulators excepted."""
+    return _OBEYED.sub("?", text)
+
+
+class HarmlessOutput:
+    """Stands before stdout or stderr (`cli/main.py`): whatever is printed anywhere is harmless. It
+    is no terminal, so that libraries send it no codes; ours go to `beneath`, which `terminal`
+    finds."""
+
+    def __init__(self, beneath: Any):
+        self.beneath = beneath
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.beneath, name)
+
+    def write(self, text: str) -> int:
+        return int(self.beneath.write(harmless(text)))
+
+    def writelines(self, lines: Any) -> None:
+        self.write("".join(lines))
+
+    def isatty(self) -> bool:
+        return False
+
+
+def harmless_output(stream: Any) -> Any:
+    """In front of the stream, once. None is a stream that the caller closed."""
+    return None if stream is None else HarmlessOutput(terminal(stream))
+
+
+def terminal(stream: Any) -> Any:
+    """For our own codes, around texts that are harmless: the stream itself."""
+    return getattr(stream, "beneath", stream)
 
 
 class StatusLine:
@@ -12,7 +58,7 @@ class StatusLine:
     than that shows nothing."""
 
     def __init__(self, terminal_seconds: float = 0.5, log_seconds: float = 20):
-        self._terminal = sys.stderr.isatty()
+        self._terminal = terminal(sys.stderr).isatty()
         self._every = terminal_seconds if self._terminal else log_seconds
         self._shown_at = self.started = time.monotonic()
         self._shown = False
@@ -29,9 +75,9 @@ class StatusLine:
             line = line[: shutil.get_terminal_size().columns - 1]
         self._shown_at, self._shown = now, True
         print(
-            f"\r\x1b[K{line}" if self._terminal else line,
+            f"\r\x1b[K{harmless(line)}" if self._terminal else line,
             end="" if self._terminal else "\n",
-            file=sys.stderr,
+            file=terminal(sys.stderr) if self._terminal else sys.stderr,
             flush=True,
         )
 

@@ -1,6 +1,7 @@
 """The front door: help without loading anything, one line per user mistake, the promised exit
 codes."""
 
+import io
 import os
 import re
 import shlex
@@ -28,8 +29,10 @@ MISSPELT = (
     "run --policy local --model m --dialect compact --queries lost.jsonl --world w --out o",
 )
 PLAYTHINGS = '''
+import sys
 import typer
 from tripwright.errors import UserError
+from tripwright.progress import StatusLine
 
 def greet(name: str, times: int = 1) -> None:
     """Greet somebody.
@@ -62,6 +65,15 @@ def bug() -> None:
     """A mistake of ours."""
     {}["key"]
 
+def quote(text: str) -> None:
+    """Show a stranger's text in every way."""
+    print(text)
+    print(text, file=sys.stderr)
+    typer.echo(text, err=True)
+    sys.stdout.writelines([text, text])
+    StatusLine(0, 0).show(text)
+    raise UserError(text)
+
 def chatter() -> None:
     """Print more than a pipe holds."""
     for _ in range(200_000):
@@ -76,7 +88,16 @@ def verbs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Verb]:
     monkeypatch.setitem(sys.modules, "torch", None)  # as if the extra were not installed
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "playthings_of_main", raising=False)
-    names = ["greet", "refuse", "failed_check", "interrupted", "missing_file", "bug", "chatter"]
+    names = [
+        "greet",
+        "refuse",
+        "failed_check",
+        "interrupted",
+        "missing_file",
+        "bug",
+        "quote",
+        "chatter",
+    ]
     rows = [
         Verb(name.replace("_", "-"), "playthings_of_main", name, f"Line about {name}.")
         for name in names
@@ -139,6 +160,21 @@ def test_an_expected_failure_is_one_line_and_its_code(words, code, message, verb
     assert message in printed.err
     assert printed.err.count("\n") == (1 if message else 0)
     assert not message or printed.err.startswith("tripwright: ")
+
+
+@pytest.mark.parametrize("is_terminal", [False, True])
+def test_nothing_that_a_terminal_obeys_is_printed(verbs, monkeypatch, is_terminal):
+    obeyed = "\x1b[2J \x1b]0;owned\x07 \r \x9b \x00 \u202e \u2066 \u200f \u2028 \x7f".split(" ")
+    streams = [io.StringIO(), io.StringIO()]
+    for stream, name in zip(streams, ("stdout", "stderr"), strict=True):
+        monkeypatch.setattr(stream, "isatty", lambda: is_terminal)
+        monkeypatch.setattr(sys, name, stream)
+    assert main(["quote", f"é\t😀\r\n{''.join(obeyed)}."], verbs) == 2
+    assert (sys.stdout, sys.stderr) == tuple(streams)
+    said = "".join(stream.getvalue() for stream in streams).replace("\r\x1b[K", "")
+    # typer takes codes out of what goes to no terminal
+    assert said.count("é\t😀\r\n") == 6 and said.count("?[2J") == 6
+    assert not [each for each in obeyed if each[0] in said.replace("\r\n", "")]
 
 
 def test_an_interrupt_says_how_to_go_on(verbs, capsys):

@@ -15,6 +15,7 @@ import typer
 
 from tripwright.cli.options import argument, check_folders, flag
 from tripwright.errors import UserError
+from tripwright.progress import terminal
 from tripwright.runs import METRICS, RECIPE, found_in
 
 if TYPE_CHECKING:
@@ -70,7 +71,9 @@ def watch(
                 typer.echo("\n".join(json.dumps(state.record()) for state in states))
                 return
             if (text := frame(states)) != shown:
-                _show(text if shown is None or not sys.stdout.isatty() else f"\x1b[H\x1b[J{text}")
+                if shown is not None and (screen := terminal(sys.stdout)).isatty():
+                    screen.write("\x1b[H\x1b[J")
+                _show(text)
                 shown = text
             if once or all(run.finished for run in states):
                 return

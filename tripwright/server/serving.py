@@ -30,6 +30,7 @@ from starlette.types import ASGIApp, Receive
 from uvicorn.supervisors import Multiprocess
 
 from tripwright.errors import UserError
+from tripwright.progress import harmless
 
 
 def say(line: str) -> None:
@@ -45,7 +46,7 @@ def _write(text: str) -> None:
     if sys.stderr is None:
         return
     try:
-        sys.stderr.write(text)
+        sys.stderr.write(harmless(text))
         sys.stderr.flush()
     except (OSError, ValueError):  # its reader left, its disk is full, or it was closed
         return

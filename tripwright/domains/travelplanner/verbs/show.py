@@ -27,6 +27,7 @@ from tripwright.domains.travelplanner.rules.strict_reading import read_plan as r
 from tripwright.domains.travelplanner.scoring.lines import PlanLine, read_plan
 from tripwright.domains.travelplanner.scoring.score import judge_line, score_line
 from tripwright.errors import UserError, printable
+from tripwright.progress import terminal
 from tripwright.runs import transcripts_in
 from tripwright.verdict import State, Verdict
 from tripwright.world.store import World
@@ -70,8 +71,9 @@ def show(  # long: most of it is help
         if place and entry.query and verdict and verdict.final and rules in BY_ROWS:
             hours = timetable(read_strictly(entry.query, entry.plan, place))
         view = plan_view(entry.query, entry.plan, verdict, _notes(entry, place), hours)
-        colour = sys.stdout.isatty() and "NO_COLOR" not in os.environ
-        typer.echo(plan_text(view, verdict, colour))
+        screen = terminal(sys.stdout)
+        colour = screen.isatty() and "NO_COLOR" not in os.environ
+        typer.echo(plan_text(view, verdict, colour), file=screen if colour else None)
         if plan_file.suffix == ".jsonl" and line is None:
             print(f"this is {plan_file}:{entry.number}; --line N shows another", file=sys.stderr)
 

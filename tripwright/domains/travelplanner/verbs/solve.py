@@ -17,7 +17,7 @@ from tripwright.domains.travelplanner.planning import PlannedRules, solve_query
 from tripwright.domains.travelplanner.query import Query, read_queries, request_line
 from tripwright.domains.travelplanner.verbs.show import plan_text
 from tripwright.errors import UserError, printable
-from tripwright.progress import StatusLine
+from tripwright.progress import StatusLine, terminal
 from tripwright.world.store import World
 
 
@@ -70,7 +70,9 @@ def solve(  # long: most of it is help
         else:
             typer.echo(("" if number == 1 else "\n") + page(query, solved))
         at_home += query.org in place.cities
-        if not sys.stdout.isatty():  # on a terminal the plans themselves show how far it is
+        if not terminal(
+            sys.stdout
+        ).isatty():  # on a terminal the plans themselves show how far it is
             status.show(f"solved {number:,} requests, {unmet:,} without a plan")
     status.end()
     if not at_home:
