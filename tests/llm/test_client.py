@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tripwright.errors import UserError
-from tripwright.llm.client import ChatEndpoint, Completion, Fault, RequestedCall
+from tripwright.llm.client import ChatEndpoint, Completion, Fault
 from tripwright.llm.endpoint import Pace, backoff_s
 from tripwright.llm.http import MAX_ANSWER_MB, retry_after_s
 
@@ -98,43 +98,6 @@ def test_settings_left_open_are_not_sent_and_no_key_is_needed(server):
     server.replies = [GOOD]
     assert isinstance(endpoint(server.url).complete(MESSAGES), Completion)
     assert set(server.requests[0]) == {"path", "key", "model", "messages"}
-
-
-def test_native_tool_calls(server):
-    tools = [
-        {
-            "type": "function",
-            "function": {"name": "get_cities", "parameters": {"type": "object", "properties": {}}},
-        }
-    ]
-    good = {
-        "id": "c1",
-        "type": "function",
-        "function": {"name": "get_cities", "arguments": '{"state": "Texas"}'},
-    }
-    # the model's own mistake: passed on as written
-    broken = {"function": {"name": "get_cities", "arguments": '{"state'}}
-    as_object = {"id": "c3", "function": {"name": "get_cities", "arguments": {"state": "Ohio"}}}
-    bare = {"id": "c4", "function": {"name": "now", "arguments": ""}}
-    server.replies = [says({"content": None, "tool_calls": [good, broken, as_object, bare]})]
-    completion = endpoint(server.url).complete(MESSAGES, tools)
-    assert isinstance(completion, Completion) and completion.text == ""
-    assert completion.tool_calls == (
-        RequestedCall("c1", "get_cities", '{"state": "Texas"}'),
-        RequestedCall("call_1", "get_cities", '{"state'),
-        RequestedCall("c3", "get_cities", '{"state": "Ohio"}'),
-        RequestedCall("c4", "now", "{}"),
-    )
-    assert server.requests[0]["tools"] == tools
-
-
-def test_calls_in_text_are_left_to_the_caller(server):
-    text = '<tool_call>\n{"name": "get_cities", "arguments": {"state": "Texas"}}\n</tool_call>'
-    server.replies = [says({"content": text})]
-    completion = endpoint(server.url).complete(MESSAGES)
-    assert isinstance(completion, Completion)
-    assert completion.text == text
-    assert completion.tool_calls == ()
 
 
 def test_odd_text_of_the_model_can_be_sent_back(server):

@@ -94,32 +94,6 @@ def called(*calls: tuple[str, str], text: str = "", finish: str = "tool_calls") 
     )
 
 
-def test_a_native_call_becomes_text_and_comes_back_as_a_native_call(world):
-    city = next(iter(world.cities))
-    script = Script(
-        called(("search_restaurants", json.dumps({"city": city})), text="I look. "), ANSWER
-    )
-    transcript = play_one(world, script).transcript
-    assert transcript.stop_reason is StopReason.ANSWER
-    assert transcript.segments[2].text == "I look. " + write_call(
-        "search_restaurants", {"city": city}
-    )
-    assert transcript.calls[0].name == "search_restaurants" and not transcript.calls[0].error
-    (first, tools), (second, _) = script.requests
-    assert [m["role"] for m in first] == ["system", "user"] and len(tools) == 7
-    assistant, answer = second[2:]
-    assert assistant["content"] == "I look. "
-    assert assistant["tool_calls"][0]["function"] == {
-        "name": "search_restaurants",
-        "arguments": json.dumps({"city": city}),
-    }
-    assert answer == {
-        "role": "tool",
-        "tool_call_id": assistant["tool_calls"][0]["id"],
-        "content": transcript.segments[3].text,
-    }
-
-
 def test_usage_is_summed(world):
     script = Script(called(("calculator", '{"expression": "1+1"}')), ANSWER)
     usage = play_one(world, script).transcript.usage
@@ -201,15 +175,6 @@ def test_a_tokenizer_counts_exactly(world):
     assert played.length == sum(len(s.text) for s in segments) + 2 + 2 * 1
 
 
-def test_a_thought_that_the_server_told_apart_is_put_back_where_the_format_asks_for_it(world):
-    script = Script(Completion("<answer>[]</answer>", (), "stop", {}, "It is easy."))
-    answered = play_one(world, script, dialect_named("star")).transcript
-    assert answered.segments[-1].text == "<think>It is easy.</think>\n<answer>[]</answer>"
-    assert answered.stop_reason is StopReason.ANSWER
-    other = play_one(world, script).transcript  # planner_r1 asks for none
-    assert other.segments[-1].text == "<answer>[]</answer>"
-
-
 @pytest.mark.parametrize(
     "arguments", ["{broken", "[1]", "7", '"text"', "[" * 5000, "</tool_call>", "9" * 5000]
 )
@@ -230,20 +195,6 @@ def test_half_a_surrogate_pair_can_be_sent_again(world):
     assert transcript.stop_reason is StopReason.ANSWER and len(transcript.calls) == 2
     for sent, _ in script.requests:
         json.dumps(sent, ensure_ascii=False).encode()
-
-
-def test_without_native_tools_the_schemas_are_in_the_prompt_and_calls_are_text(world):
-    call = write_call("calculator", {"expression": "1+1"})
-    script = Script(Completion(call, (), "stop", {}), ANSWER)
-    played = play_one(world, script, native_tools=False)
-    (first, tools), (second, _) = script.requests
-    assert tools is None
-    assert first[0]["content"].startswith(played.dialect.system_prompt)
-    assert '"name": "search_flights"' in first[0]["content"]
-    assert second[2:] == [
-        {"role": "assistant", "content": call},
-        {"role": "user", "content": '<tool_response>\n{"result": 2}\n</tool_response>'},
-    ]
 
 
 PLAYED = [(name, native) for name, each in dialects().items() for native in (True, False)]
@@ -272,11 +223,62 @@ def test_a_whole_episode_keeps_to_the_published_rules(name, native, serve):
     assert played.transcript.stop_reason is StopReason.ANSWER, played.transcript.fault
     texts = [[s.text for s in each.transcript.segments] for each in (played, expert)]
     assert texts[0] == texts[1] and len(asked) == len(said) > 2
+    offered = expert.tools.schemas
     in_words = not (native and dialect.tools_in_prompt)
-    assert {"tools" not in request for request in asked} == {in_words}
+    if dialect.tools_in_prompt and not native:
+        assert all(
+            tool["function"]["name"] in asked[0]["messages"][0]["content"] for tool in offered
+        )
     frames = [f"<tool_response>\n{text}\n</tool_response>" for text in texts[0][3::2]]
     users = [m["content"] for m in asked[-1]["messages"] if m["role"] == "user"]
     assert users[1:] == (frames if in_words else [])
+
+
+CALL = write_call("calculator", {"expression": "1+1"})
+DRAFT = write_call("calculator", {"expression": "2+2"})
+
+
+def calling(*arguments: Any, **more: Any) -> dict[str, Any]:
+    calls = [{"function": {"name": "calculator", "arguments": each}} for each in arguments]
+    return {"content": None, "tool_calls": calls, "reasoning": "So.", **more}
+
+
+ONE_SUM = '{"expression": "1+1"}'
+FORMS: dict[str, dict[str, Any]] = {
+    "text": {"content": f"<think>So.</think>{CALL}", "tool_calls": None},
+    "parts": {"content": [{"type": "text", "text": each} for each in ("<think>So.</think>", CALL)]},
+    "a thought among parts": {
+        "content": [
+            {"type": "thinking", "thinking": [{"type": "text", "text": f"So {DRAFT}."}]},
+            {"type": "text", "text": CALL},
+        ]
+    },
+    "reasoning": {"content": CALL, "reasoning": "So."},
+    "reasoning_content": {"content": CALL, "reasoning_content": f"A </think>{DRAFT}<think>."},
+    "no opening tag": {"content": f"So {DRAFT}?\n</think>\n{CALL}"},
+    "several closing tags": {"content": f"So </think>{DRAFT}? <think> No.</think>{CALL}"},
+    "arguments as an object": calling(json.loads(ONE_SUM)),
+    "arguments as text": calling(ONE_SUM, content=""),
+    "arguments as text twice": calling(json.dumps(ONE_SUM)),
+    "several calls": calling(ONE_SUM, '{"expression": "2+2"}'),
+}
+
+
+@pytest.mark.parametrize("turns", [dialect_named(name).turns for name in ("planner_r1", "star")])
+@pytest.mark.parametrize("form", FORMS)
+def test_the_forms_in_which_endpoints_answer(world, serve, form, turns):
+    """Each says the same call and nothing else that is run, in a lax and in a strict format."""
+    said = [FORMS[form], {"content": "<think>So.</think><answer>[]</answer>"}]
+
+    def answer(request: dict[str, Any]) -> tuple[int, bytes, dict[str, str]]:
+        message = said[sum(message["role"] == "assistant" for message in request["messages"])]
+        return 200, json.dumps({"choices": [{"message": message}]}).encode(), {}
+
+    dialect = replace(dialect_named("planner_r1"), turns=turns)
+    endpoint = ChatEndpoint(serve(answer), "m", max_retries=0)
+    (played,) = EndpointPolicy(endpoint).play([session(world, dialect)])
+    assert [call.arguments for call in played.transcript.calls] == [{"expression": "1+1"}]
+    assert played.transcript.stop_reason is StopReason.ANSWER, played.transcript.fault
 
 
 def test_a_call_of_a_name_that_no_service_takes_is_words(world):

@@ -2,7 +2,8 @@
 {…}}</tool_call>` or one `<answer>…</answer>`.
 
 A turn may open with a thought, `<think>…</think>`, or with those that its dialect has tags for
-(`TurnFormat`); what stands in there is no call and no answer, whatever tags it mentions. This is
+(`TurnFormat`); what stands in there is no call and no answer, whatever tags it mentions, and so is
+what stands before a `</think>` without an opening tag. This is
 the one place that says whether a turn is in its dialect's format: what is not is `Unreadable`, and
 so has no answer that reward, evaluation or the choice of training data could count.
 """
@@ -113,8 +114,10 @@ class Opening(NamedTuple):
 
 
 def opening_thoughts(text: str, form: TurnFormat) -> Opening:
-    """Each tag once and in the form's order; an unclosed thought is read like any other text."""
-    thoughts, rest = [], text
+    """Each tag once and in the form's order; an unclosed thought is read like any other text. One
+    that was never opened is passed over, and its closing tag is a stray one."""
+    unopened, rest = closed_thought(text, form)
+    thoughts = list[str]()
     for tag in form.thoughts:
         head, opened, body = rest.partition(f"<{tag}>")
         if not opened or head.strip():
@@ -124,16 +127,35 @@ def opening_thoughts(text: str, form: TurnFormat) -> Opening:
             rest = after
             thoughts.append(thought)
     elsewhere = "".join([*thoughts, rest])
-    stray = any(mark in elsewhere for tag in form.thoughts for mark in (f"<{tag}>", f"</{tag}>"))
+    stray = unopened is not None or any(
+        mark in elsewhere for tag in form.thoughts for mark in (f"<{tag}>", f"</{tag}>")
+    )
     return Opening(thoughts, rest, stray)
+
+
+def closed_thought(text: str, form: TurnFormat) -> tuple[str | None, str]:
+    """(thought, rest) where a turn has the closing tag of a thought and no opening one before it:
+    up to the last closing tag. Else (None, text)."""
+    opening, closing = f"<{form.thoughts[0]}>", f"</{form.thoughts[0]}>"
+    if closing not in text or opening in text.partition(closing)[0]:
+        return None, text
+    thought, _, rest = text.rpartition(closing)
+    return thought, rest
+
+
+def written_thought(thought: str, form: TurnFormat) -> str:
+    """Between the form's first tags. Tags of thoughts that it mentions lose their brackets, so that
+    it ends where it ends."""
+    for tag in form.thoughts:
+        thought = thought.replace(f"<{tag}>", tag).replace(f"</{tag}>", f"/{tag}")
+    return f"<{form.thoughts[0]}>{thought}</{form.thoughts[0]}>"
 
 
 def with_thought(text: str, form: TurnFormat, thought: str = "") -> str:
     """The turn with this thought, where the format asks for one and the turn has none."""
     if len(opening_thoughts(text, form).thoughts) >= form.least_thoughts:
         return text
-    tag = form.thoughts[0]
-    return f"<{tag}>{thought}</{tag}>\n{text}"
+    return f"{written_thought(thought, form)}\n{text}"
 
 
 def _tags(form: TurnFormat) -> str:

@@ -121,8 +121,9 @@ def _completion(body: Any) -> Completion:
         for position, call in enumerate(message.get("tool_calls") or ())
     )
     # DeepSeek's and vLLM's name; OpenRouter's and vLLM's later one
-    reasoning = _text(message.get("reasoning_content") or message.get("reasoning") or "")
-    text = _text(message.get("content") or "")
+    told_apart = message.get("reasoning_content") or message.get("reasoning")
+    text, thought = _said(message.get("content"))
+    reasoning = "".join(_said(told_apart)) or thought
     return Completion(text, calls, choice.get("finish_reason"), {}, reasoning)
 
 
@@ -148,11 +149,26 @@ def _usage(stated: Any, sent_bytes: int, said_bytes: int) -> dict[str, float]:
 def _requested_call(call: Any, position: int) -> RequestedCall:
     function = call["function"]
     arguments = function.get("arguments") or "{}"
-    if isinstance(arguments, dict):  # as some servers send them
+    if not isinstance(arguments, str):  # an object, as some servers send them
         arguments = json.dumps(arguments)
     return RequestedCall(
         str(call.get("id") or f"call_{position}"), _text(function["name"]), _text(arguments)
     )
+
+
+def _said(content: Any) -> tuple[str, str]:
+    """(text, thoughts) of a text, of nothing, or of a list of parts, as Mistral's models answer who
+    think."""
+    if not isinstance(content, list):
+        return _text(content or ""), ""
+    text = thoughts = ""
+    for part in content:
+        kind = part["type"]
+        if kind in ("thinking", "reasoning"):
+            thoughts += "".join(_said(part.get(kind) or part["text"]))
+        else:
+            text += _text(part["text"])
+    return text, thoughts
 
 
 def _text(value: Any) -> str:

@@ -20,7 +20,13 @@ from functools import partial
 from typing import Any, Literal
 
 from tripwright.agent.chat import TokenCounter
-from tripwright.agent.turn import TurnFormat, with_thought, write_call
+from tripwright.agent.turn import (
+    TurnFormat,
+    closed_thought,
+    with_thought,
+    write_call,
+    written_thought,
+)
 from tripwright.episode import Session, Turn
 from tripwright.llm.client import ChatEndpoint, Completion, Fault, RequestedCall
 from tripwright.llm.endpoint import Breaker
@@ -126,9 +132,13 @@ def count(transcript: Transcript, **amounts: float) -> None:
 
 
 def turn_text(completion: Completion, form: TurnFormat) -> str:
-    """What the model said: native calls as text, and a thought that the server told apart from the
-    text put back where the format asks for one."""
+    """What the model said: native calls as text, a thought that the server told apart from the text
+    put back where the format asks for one, and a thought that its chat template had opened, as
+    Qwen3-Thinking's does, with the opening tag."""
     text = completion.text + "".join(map(call_text, completion.tool_calls))
+    thought, rest = closed_thought(text, form)
+    if thought is not None:
+        return written_thought(thought, form) + rest
     return with_thought(text, form, completion.reasoning) if completion.reasoning else text
 
 
@@ -137,6 +147,8 @@ def call_text(call: RequestedCall) -> str:
     model made it."""
     try:
         arguments = json.loads(call.arguments)
+        if isinstance(arguments, str):  # encoded twice
+            arguments = json.loads(arguments)
     except (ValueError, RecursionError):
         arguments = None
     if isinstance(arguments, dict):
