@@ -16,8 +16,10 @@ from tripwright.errors import UserError
 from tripwright.llm.client import ChatEndpoint, Completion, Fault
 from tripwright.llm.endpoint import Pace, backoff_s
 from tripwright.llm.http import MAX_ANSWER_MB, retry_after_s
+from tripwright.policies.settings import CURES
 
 MESSAGES = [{"role": "user", "content": "Plan a trip."}]
+TOOLS = [{"type": "function", "function": {"name": "a", "parameters": {"type": "object"}}}]
 Reply = tuple[int, bytes, dict[str, str]] | None  # None: hangs
 
 
@@ -292,13 +294,14 @@ def test_no_redirect_is_followed(server, status, target, shown):
         (403, {"message": "not yours"}, "OPENAI_API_KEY, which is set"),
         (404, {"message": "model not found"}, "Check the model 'tiny'"),
         (429, {"message": "no credit", "code": "insufficient_quota"}, "the account"),
+        (400, {"message": "The `reasoning_content` must be passed back."}, "--no-native-tools"),
     ],
 )
 def test_what_will_never_pass_is_the_users_to_mend(server, monkeypatch, status, error, said):
     monkeypatch.setenv("OPENAI_API_KEY", "secret-key")
     server.replies = [answers({"error": error}, status)]
     with pytest.raises(UserError) as caught:
-        endpoint(server.url).complete(MESSAGES)
+        endpoint(server.url, cures=CURES).complete(MESSAGES, TOOLS)
     assert said in str(caught.value) and str(status) in str(caught.value)
     assert "secret-key" not in str(caught.value) and "\n" not in str(caught.value)
     assert len(server.requests) == 1

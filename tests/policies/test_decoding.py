@@ -18,6 +18,7 @@ def test_presets_are_the_rows_and_without_one_the_options_say_it():
         "planner_r1": Decoding(0.0),  # row P9
         "planner_r1_train": Decoding(1.0, 1.0, -1),
         "star": Decoding(0.6, 0.95),  # row S10
+        "server": Decoding(1.0),
     }
     assert decoding_of(None, None, None, None) == Decoding(0.0)
     assert decoding_of(None, 0.7, 0.9, 5) == Decoding(0.7, 0.9, 5)

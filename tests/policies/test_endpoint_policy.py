@@ -94,30 +94,6 @@ def called(*calls: tuple[str, str], text: str = "", finish: str = "tool_calls") 
     )
 
 
-def test_usage_is_summed(world):
-    script = Script(called(("calculator", '{"expression": "1+1"}')), ANSWER)
-    usage = play_one(world, script).transcript.usage
-    assert usage == {
-        "requests": 2,
-        "prompt_tokens": 15.0,
-        "completion_tokens": 6.0,
-        "seconds": 0.75,
-    }
-
-
-def test_only_the_first_of_several_calls_counts(world):
-    script = Script(
-        called(("calculator", '{"expression": "1+1"}'), ("calculator", '{"expression": "2+2"}')),
-        ANSWER,
-    )
-    transcript = play_one(world, script).transcript
-    assert [call.arguments for call in transcript.calls] == [{"expression": "1+1"}]
-    assert transcript.segments[2].text.count("<tool_call>") == 2  # it said both
-    (assistant,) = [m for m in script.requests[1][0] if m["role"] == "assistant"]
-    assert len(assistant["tool_calls"]) == 1 and not assistant["content"]
-    assert transcript.stop_reason is StopReason.ANSWER
-
-
 def test_several_native_calls_meet_the_dialects_rule(world):
     dialect = replace(dialect_named("planner_r1"), on_parallel="end")
     script = Script(called(*2 * [("calculator", '{"expression": "1+1"}')]), ANSWER)
@@ -286,6 +262,62 @@ def test_a_call_of_a_name_that_no_service_takes_is_words(world):
     sent = play_one(world, script := Script(Completion(odd, (), "stop", {}), ANSWER)).transcript
     assert sent.stop_reason is StopReason.ANSWER and sent.calls[0].error
     assert [m["role"] for m in script.requests[1][0]] == ["system", "user", "assistant", "user"]
+
+
+REFUSALS = {  # parameter → how OpenAI, OpenAI, a gateway and vLLM refuse it, and what cures it
+    "max_tokens": ("use 'max_completion_tokens'", "--max-tokens-field max_completion_tokens"),
+    "temperature": ("does not support 0 with this model", "--decoding server"),
+    "chat_template_kwargs": ("unrecognized argument", "--thinking-field reasoning_effort"),
+    "tools": ('"auto" tool choice requires --tool-call-parser', "--no-native-tools"),
+}
+
+
+def test_a_refused_parameter_is_answered_with_its_cure(serve, typed, refused):
+    """By a service that refuses one after the other, and log-probabilities with a 403."""
+    asked: list[dict[str, Any]] = []
+
+    def answer(request: dict[str, Any]) -> tuple[int, bytes, dict[str, str]]:
+        asked.append(request)
+        if "logprobs" in request:
+            return 403, b'{"error": {"message": "You may not request logprobs"}}', {}
+        if broken := next((name for name in REFUSALS if name in request), None):
+            error = {"message": f"'{broken}': {REFUSALS[broken][0]}"}
+            return 400, json.dumps({"error": error}).encode(), {}
+        message = {"content": "<think>So.</think><answer>[]</answer>"}
+        return 200, json.dumps({"model": "m-1", "choices": [{"message": message}]}).encode(), {}
+
+    line = ["run --policy endpoint --model m --thinking off --base-url", serve(answer), "--check"]
+    for _, cure in REFUSALS.values():
+        assert cure.split()[0] in refused(*line)
+        line += cure.split()
+    found = typed(*line, "--json").record
+    assert (found["model"], found["turn"], found["requests"]) == ("m-1", "answer", 2)
+    assert found["max_tokens_field"] == "max_completion_tokens" and not found["usage"]
+    assert found["log_probabilities"] is False and found["native_tools"] is None
+    assert len(asked) == 2 * (len(REFUSALS) + 1)
+
+
+@pytest.mark.parametrize("name", dialects())
+def test_check_says_what_an_endpoint_can(name, serve, typed):
+    asked: list[dict[str, Any]] = []
+
+    def answer(request: dict[str, Any]) -> tuple[int, bytes, dict[str, str]]:
+        asked.append(request)
+        turn = write_call("x", {})
+        message = {"content": f"Why?</think>{turn}"}
+        if "tools" in request:
+            message = choice_of(turn)["message"] | {"reasoning": "So."}
+        choice = {"message": message, "logprobs": {"content": [{"logprob": -1}]}}
+        usage = {"prompt_tokens": 900, "completion_tokens": 40}
+        return 200, json.dumps({"choices": [choice], "usage": usage}).encode(), {}
+
+    line = ["run --policy endpoint --model m --base-url", serve(answer), "--dialect", name]
+    found = typed(*line, "--check --json").record
+    native = dialect_named(name).tools_in_prompt
+    assert (found["turn"], found["native_tools"]) == ("call", True if native else None)
+    assert found["thoughts"] == ["reasoning" if native else "</think>"]
+    assert found["log_probabilities"] and found["usage"] and found["prompt_tokens"] == 900
+    assert len(asked) == found["requests"] == 1
 
 
 @pytest.mark.parametrize(

@@ -116,36 +116,36 @@ class Opening(NamedTuple):
 def opening_thoughts(text: str, form: TurnFormat) -> Opening:
     """Each tag once and in the form's order; an unclosed thought is read like any other text. One
     that was never opened is passed over, and its closing tag is a stray one."""
-    unopened, rest = closed_thought(text, form)
-    thoughts = list[str]()
+    thoughts, rest, unopened = [], text, opened(text, form) != text
+    if unopened:
+        rest = text.rpartition(f"</{form.thoughts[0]}>")[2]
     for tag in form.thoughts:
-        head, opened, body = rest.partition(f"<{tag}>")
-        if not opened or head.strip():
+        head, begun, body = rest.partition(f"<{tag}>")
+        if not begun or head.strip():
             continue
         thought, closed, after = body.partition(f"</{tag}>")
         if closed:
             rest = after
             thoughts.append(thought)
     elsewhere = "".join([*thoughts, rest])
-    stray = unopened is not None or any(
+    stray = unopened or any(
         mark in elsewhere for tag in form.thoughts for mark in (f"<{tag}>", f"</{tag}>")
     )
     return Opening(thoughts, rest, stray)
 
 
-def closed_thought(text: str, form: TurnFormat) -> tuple[str | None, str]:
-    """(thought, rest) where a turn has the closing tag of a thought and no opening one before it:
-    up to the last closing tag. Else (None, text)."""
+def opened(text: str, form: TurnFormat) -> str:
+    """The turn, and where it has the closing tag of a thought and no opening one before it, with
+    that: the thought reaches to the last closing tag."""
     opening, closing = f"<{form.thoughts[0]}>", f"</{form.thoughts[0]}>"
     if closing not in text or opening in text.partition(closing)[0]:
-        return None, text
+        return text
     thought, _, rest = text.rpartition(closing)
-    return thought, rest
+    return _written(thought, form) + rest
 
 
-def written_thought(thought: str, form: TurnFormat) -> str:
-    """Between the form's first tags. Tags of thoughts that it mentions lose their brackets, so that
-    it ends where it ends."""
+def _written(thought: str, form: TurnFormat) -> str:
+    """Tags that it mentions lose their brackets, so that it ends where it ends."""
     for tag in form.thoughts:
         thought = thought.replace(f"<{tag}>", tag).replace(f"</{tag}>", f"/{tag}")
     return f"<{form.thoughts[0]}>{thought}</{form.thoughts[0]}>"
@@ -155,7 +155,7 @@ def with_thought(text: str, form: TurnFormat, thought: str = "") -> str:
     """The turn with this thought, where the format asks for one and the turn has none."""
     if len(opening_thoughts(text, form).thoughts) >= form.least_thoughts:
         return text
-    return f"{written_thought(thought, form)}\n{text}"
+    return f"{_written(thought, form)}\n{text}"
 
 
 def _tags(form: TurnFormat) -> str:

@@ -10,16 +10,18 @@ import typer
 
 from tripwright.cli.options import Json, flag, option
 from tripwright.cli.table import print_figures
-from tripwright.domains import own_names
+from tripwright.domains import dialect_named, own_names
 from tripwright.domains.place import PlaceOptions
+from tripwright.errors import UserError
 from tripwright.policies.settings import PolicySettings
 
 
 def run(  # long: most of it is help
     *,
     policy: str = option(..., f"Who plans: {own_names('players')}, person, endpoint, local."),
-    queries: Path = option(..., "JSONL file of trip requests."),
-    out: Path = option(..., "Run folder; a run found there is continued."),
+    queries: Path | None = option(None, "JSONL file of trip requests."),
+    out: Path | None = option(None, "Run folder; a run found there is continued."),
+    check: bool = flag("--check", "Ask the endpoint once and say what it can; play nothing."),
     dialect: str = option(
         "planner_r1",
         f"Prompt, tool face and limits: {own_names('dialects')}.",
@@ -57,6 +59,7 @@ def run(  # long: most of it is help
     Rules are strict unless --rules says otherwise.
 
     Examples:
+      tripwright run --policy endpoint --model gpt-x --base-url https://api.example.com/v1 --check
       tripwright run --policy expert --queries q.jsonl --world worlds/nano --out runs/expert
       tripwright run --policy local --model runs/a/model --dialect compact --queries q.jsonl \\
         --world worlds/nano --out runs/a/test
@@ -92,13 +95,24 @@ def run(  # long: most of it is help
         --dialect deeptravel --judging judge.toml --queries requests.jsonl --world worlds/nano \\
         --out runs/prose
     """
-    from tripwright.evals.evaluate import evaluate
+    from tripwright.evals.evaluate import choose_policy, evaluate
     from tripwright.llm.paid_calls import CostLimitReached
+    from tripwright.policies.endpoint import EndpointPolicy
     from tripwright.tools.faults import Faults
 
+    settings = replace(settings, name=policy)
+    if check:
+        spoken = dialect_named(dialect)
+        player = choose_policy(settings, spoken).policy
+        if not isinstance(player, EndpointPolicy):
+            raise UserError("--check asks an endpoint: give --policy endpoint.")
+        print_figures(player.check(spoken), as_json)
+        return
+    if queries is None or out is None:
+        raise UserError("run needs --queries FILE and --out DIR; only --check goes without.")
     try:
         score = evaluate(
-            replace(settings, name=policy),
+            settings,
             queries,
             place,
             out,

@@ -34,7 +34,7 @@ from tripwright.domains.domain import Domain, Player, Solved
 from tripwright.domains.judging import JudgingSettings
 from tripwright.domains.place import Place, PlaceOptions
 from tripwright.episode import Episode, Policy, Task
-from tripwright.errors import UserError, first_problem
+from tripwright.errors import UserError, first_problem, named
 from tripwright.evals.run import floor, run
 from tripwright.evals.run_card import SAMPLED, model_fingerprint, queries_entry, run_card
 from tripwright.files import check_folder, write_atomically
@@ -43,9 +43,12 @@ from tripwright.llm.endpoint import shown_url
 from tripwright.policies.endpoint import EndpointPolicy
 from tripwright.policies.person import PersonPolicy
 from tripwright.policies.settings import (
+    CURES,
+    LENGTHS,
     OF_ENDPOINTS,
     OF_MODELS,
     OF_PLAYERS,
+    SERVER,
     PolicyChoice,
     PolicySettings,
     thinking_fields,
@@ -353,10 +356,11 @@ def _endpoint(settings: PolicySettings, dialect: Dialect) -> PolicyChoice:
     extra: dict[str, Any] = {} if how.top_k is None else {"top_k": how.top_k}
     extra |= thinking_fields(settings.thinking, settings.thinking_field)
     decoding: dict[str, Any] = {
-        "temperature": how.temperature,
+        "temperature": None if settings.preset == SERVER else how.temperature,
         "top_p": how.top_p,
         "max_tokens": dialect.max_turn_tokens,
     }
+    length = named("--max-tokens-field", settings.max_tokens_field, LENGTHS)
     endpoint = ChatEndpoint(
         settings.base_url,
         settings.model,
@@ -364,6 +368,8 @@ def _endpoint(settings: PolicySettings, dialect: Dialect) -> PolicyChoice:
         timeout_s=settings.timeout_s,
         max_retries=settings.max_retries,
         extra_body=extra,
+        max_tokens_field=length,
+        cures=CURES,
         requests_per_second=settings.requests_per_second,
         **decoding,
     )

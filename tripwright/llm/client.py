@@ -12,7 +12,7 @@ import json
 import math
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -21,6 +21,8 @@ from tripwright.llm.endpoint import Endpoint, Fault, FaultKind
 
 __all__ = ["ChatEndpoint", "Completion", "Fault", "FaultKind", "RequestedCall"]
 
+# what is said of tools where they are refused; DeepSeek wants thoughts back with a native call
+OF_TOOLS = dict.fromkeys(("reasoning_content", "tool"), "tools")
 
 BYTES_PER_TOKEN = 3  # by our own count: English has four or five, Chinese three
 MOST_BYTES_PER_TOKEN = 48  # of a whole text: a server that counts fewer tokens is not believed
@@ -55,9 +57,12 @@ class ChatEndpoint(Endpoint):
     temperature: float | None = field(default=None, kw_only=True)
     top_p: float | None = field(default=None, kw_only=True)
     max_tokens: int | None = field(default=None, kw_only=True)
+    max_tokens_field: str = field(default="max_tokens", kw_only=True)
     # What only some servers know, for instance {"chat_template_kwargs": {"enable_thinking": False}}
     # for vLLM (Planner-R1 trains and tests without thinking; row P7).
     extra_body: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
+    # word of a refusal, a parameter or OF_TOOLS → what a user can give in place of what is refused
+    cures: Mapping[str, str] = field(default_factory=dict, kw_only=True, repr=False)
 
     # taken by the first thread that has to say that tokens are counted by us
     _unsaid: threading.Lock = field(
@@ -79,26 +84,32 @@ class ChatEndpoint(Endpoint):
         messages: Sequence[Mapping[str, Any]],
         tools: Sequence[Mapping[str, Any]] | None = None,
         max_tokens: int | None = None,
+        seen: Callable[[Any], None] = lambda body: None,
     ) -> Completion | Fault:
         """One assistant message. Without `tools` the text may hold calls in another notation,
-        `<tool_call>…`, for the caller to parse. `max_tokens` in place of the endpoint's own."""
+        `<tool_call>…`, for the caller to parse. `max_tokens` in place of the endpoint's own; `seen`
+        gets the answer that it is read from. Raises UserError where a parameter is refused that
+        `cures` knows, because it would be every time."""
         optional = {
             "temperature": self.temperature,
             "top_p": self.top_p,
-            "max_tokens": max_tokens or self.max_tokens,
+            self.max_tokens_field: max_tokens or self.max_tokens,
             "tools": tools or None,
         }
         settings = {name: value for name, value in optional.items() if value is not None}
         body = {"model": self.model, "messages": list(messages), **settings, **self.extra_body}
-        reply = self.ask(
-            "/chat/completions", body, lambda answer: (_completion(answer), answer.get("usage"))
-        )
+        reply = self.ask("/chat/completions", body, lambda answer: (_completion(answer), answer))
         if isinstance(reply, Fault):
+            words = reply.message.lower() if reply.kind == "rejected" else ""
+            for word, cure in self.cures.items():
+                if word in words and OF_TOOLS.get(word, word) in body:
+                    raise UserError(f"{reply.message} Give {cure}.")
             return reply
-        completion, stated = reply.value
+        completion, answer = reply.value
+        seen(answer)
         calls = (call.name + call.arguments for call in completion.tool_calls)
         said = "".join([completion.text, completion.reasoning, *calls])
-        completion.usage.update(_usage(stated, reply.sent_bytes, len(said.encode())))
+        completion.usage.update(_usage(answer.get("usage"), reply.sent_bytes, len(said.encode())))
         completion.usage["seconds"] = reply.seconds
         if "uncounted_requests" in completion.usage and self._unsaid.acquire(blocking=False):
             print(

@@ -16,23 +16,27 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
 from tripwright.agent.chat import TokenCounter
+from tripwright.agent.dialect import Dialect
 from tripwright.agent.turn import (
     TurnFormat,
-    closed_thought,
+    Unreadable,
+    opened,
+    read_turn,
     with_thought,
     write_call,
-    written_thought,
 )
 from tripwright.episode import Session, Turn
+from tripwright.errors import UserError
 from tripwright.llm.client import ChatEndpoint, Completion, Fault, RequestedCall
 from tripwright.llm.endpoint import Breaker
-from tripwright.llm.paid_calls import CallKey, PaidCalls, counted
+from tripwright.llm.paid_calls import COUNTED, CallKey, PaidCalls, counted
 from tripwright.policies.base import play_in_threads
-from tripwright.transcript import Transcript
+from tripwright.transcript import Segment, ToolCall, Transcript
 
 TOOL_CALL = "<tool_call>"
 # what OpenAI takes as one; a model that writes its call as text may invent others
@@ -53,6 +57,10 @@ For each function call, return a json object with function name and arguments wi
 <tool_call>
 {{"name": <function-name>, "arguments": <args-json-object>}}
 </tool_call>"""  # noqa: E501
+
+# what `check` says as a user, and as a tool
+CHECKED = "I want to travel from Boston to Salem on 2022-03-16. Look up what there is, then plan."
+AGAIN = "The tool was busy. Call it again, with its arguments."
 
 Notation = Literal["native", "hermes", "verbatim"]
 
@@ -91,7 +99,7 @@ class EndpointPolicy:
         return session
 
     def _take_turn(self, session: Session, breaker: Breaker) -> None:
-        how = notation(session, self._native_tools)
+        how = notation(session.dialect, self._native_tools)
         schemas = session.tools.schemas
         sent = messages(session.transcript, how, schemas, session.context_from)
         offered = schemas if how == "native" else None
@@ -107,9 +115,49 @@ class EndpointPolicy:
             breaker.note(outcome)
             _take(session, outcome)
 
+    def check(self, dialect: Dialect, logprobs: bool = True) -> dict[str, Any]:
+        """What the endpoint can, as one answer shows it to a conversation in this dialect, of a
+        request and a call that was answered; where it refuses log-probabilities, without them. None
+        where a question does not arise. Raises UserError where it refuses what a run would send, or
+        does not answer."""
+        schemas = dialect.offered()
+        call = ToolCall(schemas[0]["function"]["name"], {}, AGAIN)
+        turn = with_thought(write_call(call.name, {}), dialect.turns)
+        prompt = [Segment("system", dialect.prompt(schemas)), Segment("user", CHECKED)]
+        exchange = [Segment("assistant", turn, call=call), Segment("tool", AGAIN)]
+        how = notation(dialect, self._native_tools)
+        offered = schemas if how == "native" else None
+        sent = messages(Transcript([*prompt, *exchange]), how, schemas)
+        more = {"logprobs": True} if logprobs else {}
+        endpoint = replace(self._endpoint, extra_body={**self._endpoint.extra_body, **more})
+        answers = list[dict[str, Any]]()
+        try:
+            said = endpoint.complete(sent, offered, dialect.max_turn_tokens, answers.append)
+            if isinstance(said, Fault):
+                raise UserError(said.message)
+        except UserError:
+            if logprobs:
+                return self.check(dialect, logprobs=False)
+            raise
+        choice = answers[0]["choices"][0]
+        message, read = choice["message"], read_turn(turn_text(said, dialect.turns), dialect.turns)
+        told_apart = [name for name in ("reasoning_content", "reasoning") if message.get(name)]
+        return {
+            "model": answers[0].get("model"),
+            "turn": read.problem if isinstance(read, Unreadable) else type(read).__name__.lower(),
+            "native_tools": bool(said.tool_calls) if offered else None,
+            "thoughts": told_apart + [tag for tag in ("<think>", "</think>") if tag in said.text],
+            "log_probabilities": bool(choice.get("logprobs")),
+            "max_tokens_field": self._endpoint.max_tokens_field,
+            "finish_reason": said.finish_reason,
+            "usage": "uncounted_requests" not in said.usage,
+            **{name: said.usage.get(name) for name in COUNTED},
+            "requests": 1 if logprobs else 2,
+        }
 
-def notation(session: Session, native_tools: bool) -> Notation:
-    if not session.dialect.tools_in_prompt:
+
+def notation(dialect: Dialect, native_tools: bool) -> Notation:
+    if not dialect.tools_in_prompt:
         return "verbatim"
     return "native" if native_tools else "hermes"
 
@@ -135,10 +183,7 @@ def turn_text(completion: Completion, form: TurnFormat) -> str:
     """What the model said: native calls as text, a thought that the server told apart from the text
     put back where the format asks for one, and a thought that its chat template had opened, as
     Qwen3-Thinking's does, with the opening tag."""
-    text = completion.text + "".join(map(call_text, completion.tool_calls))
-    thought, rest = closed_thought(text, form)
-    if thought is not None:
-        return written_thought(thought, form) + rest
+    text = opened(completion.text + "".join(map(call_text, completion.tool_calls)), form)
     return with_thought(text, form, completion.reasoning) if completion.reasoning else text
 
 

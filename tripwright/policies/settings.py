@@ -33,11 +33,13 @@ class Decoding:
 
 
 GREEDY = Decoding()
+SERVER = "server"  # the preset of which an endpoint is sent nothing: some models refuse to be told
 PRESETS = {
     "greedy": GREEDY,
     "planner_r1": GREEDY,  # row P9: validation and test, one sample
     "planner_r1_train": Decoding(1.0, 1.0, -1),  # eight samples
     "star": Decoding(0.6, 0.95),  # row S10
+    SERVER: Decoding(1.0),
 }
 
 
@@ -71,6 +73,8 @@ FIELDS: Mapping[str, Callable[[bool], Any]] = {
     "reasoning_effort": lambda on: "medium" if on else "none",
 }
 USUAL_FIELD = "chat_template_kwargs"
+# of the length of an answer; OpenAI's later models take the second alone
+LENGTHS = {each: each for each in ("max_tokens", "max_completion_tokens")}
 
 
 def thinking_fields(thinking: str | None, field: str | None) -> dict[str, Any]:
@@ -84,6 +88,16 @@ def thinking_fields(thinking: str | None, field: str | None) -> dict[str, Any]:
     name = field or USUAL_FIELD
     return {name: named("--thinking-field", name, FIELDS)(thinking == "on")}
 
+
+# a word of a refusal → the option that cures it
+CURES = {
+    "reasoning_content": "--no-native-tools, or --thinking off and --thinking-field thinking",
+    "max_tokens": "--max-tokens-field max_completion_tokens",
+    "max_completion_tokens": "--max-tokens-field max_tokens",
+    **dict.fromkeys(("temperature", "top_p", "top_k"), "--decoding server, which sends none"),
+    **dict.fromkeys(FIELDS, "another --thinking-field, or leave --thinking out"),
+    "tool": "--no-native-tools",
+}
 
 # what an endpoint can be told and nobody else, what models, and what players of a domain
 OF_ENDPOINTS = (
@@ -149,6 +163,9 @@ class PolicySettings:
     )
     thinking_field: str | None = setting(
         None, f"endpoint: how --thinking is sent: {', '.join(FIELDS)}.", show_default=USUAL_FIELD
+    )
+    max_tokens_field: str = setting(
+        "max_tokens", f"endpoint: how the length of an answer is sent: {', '.join(LENGTHS)}."
     )
     requests_per_second: float | None = setting(
         None, "endpoint: at most so many, retries included.", min=0.001

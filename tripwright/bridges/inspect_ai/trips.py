@@ -171,7 +171,7 @@ def episode(
 async def converse(session: Session, native_tools: bool) -> None:
     """Inspect's model takes the turns; what its provider raises is Inspect's to handle."""
     schemas, model = session.tools.schemas, get_model()
-    how = notation(session, native_tools)
+    how = notation(session.dialect, native_tools)
     offered = tool_infos(schemas) if how == "native" else []
     session.count_with(EstimatedTokens(() if how == "verbatim" else schemas))
     while not session.done:
