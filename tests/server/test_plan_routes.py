@@ -51,6 +51,8 @@ def printed(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
     said = json.loads(capsys.readouterr().out.splitlines()[0])
     del said["line"]
     said.pop("seconds", None)
+    if "problem" in said:
+        said["problem"] = said["problem"].removeprefix("line 1: ")
     return said
 
 

@@ -40,7 +40,7 @@ def _padded(cell: str, width: int, sign: str) -> str:
     return padding + cell if sign == ">" else cell + padding
 
 
-def problem_lines(where: str, problems: Iterable[tuple[int, str]]) -> Iterator[str]:
+def problem_lines(where: str, problems: Iterable[tuple[int | str, str]]) -> Iterator[str]:
     """Of (line, problem) of a file: the first of each kind. Problems are of one kind where they
     differ in what was found, or in brackets."""
     kinds = dict[str, list[str]]()

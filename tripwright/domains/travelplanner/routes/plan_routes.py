@@ -58,6 +58,8 @@ def router(place: Place, caller: Any) -> APIRouter:
             raise FormProblems((FieldProblem("query", str(line.problem)),))
         judged = line_record(line, judge_line(line, world, asked.rules))
         del judged["line"]
+        if "problem" in judged:
+            judged["problem"] = judged["problem"].removeprefix("line 1: ")
         return judged
 
     @router.post("/solve")

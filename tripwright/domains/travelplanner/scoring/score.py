@@ -91,8 +91,13 @@ def line_record(line: PlanLine, verdict: Verdict) -> dict[str, Any]:
         score_line(line.number, verdict)
         | ({"final": None} if is_unscored(line.query, line.error) else {})
         | ({"inferred": list(line.inferred)} if line.inferred else {})
-        | ({"problem": line.problem} if line.problem else {})
+        | _told(line, verdict)
     )
+
+
+def _told(line: PlanLine, verdict: Verdict) -> dict[str, Any]:
+    problem = line.problem or verdict.details.get("problem")
+    return {"problem": f"line {line.number}: {problem}"} if problem else {}
 
 
 def score_line(line: int, verdict: Verdict) -> dict[str, Any]:
@@ -237,7 +242,7 @@ class Tally:
 def _left_out(unscored: int, n: int, worst: dict[str, Any]) -> dict[str, Any]:
     """What a summary says of how many are unscored beside `n`. `worst` counts them as failed."""
     if unscored <= MOST_UNSCORED * (n + unscored):
-        return {"unscored": unscored}
+        return {"unscored": unscored} if unscored else {}
     warning = (
         f"{unscored} of {n + unscored} plans are unscored because of limits or faults on our side;"
         " the rates leave them out (but the official ones of a split, whose denominators are"
@@ -443,7 +448,7 @@ def _compared(line: PlanLine, verdicts: Sequence[Verdict]) -> dict[str, Any]:
             for name in sorted({*states[0], *states[1]}, key=constraint_place)
             if states[0].get(name) != states[1].get(name)
         },
-        **({"problem": line.problem} if line.problem else {}),
+        **_told(line, verdicts[0]),
     }
 
 

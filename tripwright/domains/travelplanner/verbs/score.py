@@ -88,8 +88,8 @@ def score(  # long: most of it is help
     else:
         *records, summary = score_file(plans, place, rules or RULES[0], requests, split)
     _check_any(plans, records)
-    problems = ((each["line"], each["problem"]) for each in records if "problem" in each)
-    for told in problem_lines(f"{plans}: line ", problems):
+    problems = [each["problem"].partition(": ") for each in records if "problem" in each]
+    for told in problem_lines(f"{plans}: ", ((line, problem) for line, _, problem in problems)):
         typer.echo(told, err=True)
     if as_json:
         typer.echo("\n".join(map(json.dumps, [*records, summary])))
@@ -104,7 +104,7 @@ def score(  # long: most of it is help
         typer.echo(f"warning: {summary['warning']}", err=True)
     if problem := _problem(records, split):
         raise UserError(f"{plans}: {problem}")
-    if summary["unscored"] and not summary["n"]:
+    if "unscored" in summary and not summary["n"]:
         raise typer.Exit(1)
 
 
@@ -125,8 +125,7 @@ def _check_any(plans: Path, records: list[dict[str, Any]]) -> None:
         for each in records
     ):
         raise UserError(
-            f"{plans}: no line of it can be judged. {EXPECTED} Line {records[0]['line']}:"
-            f" {records[0]['problem']}."
+            f"{plans}: no line of it can be judged. {records[0]['problem']}. {EXPECTED}"
         )
 
 
@@ -162,7 +161,7 @@ def _passed(facts: dict[str, Any] | None) -> str:
 def _first_problem(record: dict[str, Any]) -> str:
     """A model's words may hold anything; a terminal gets one printable line."""
     if error := record["error"]:
-        problem, _, _ = record.get("problem", "").partition("; the request: ")
+        problem = record.get("problem", "").partition(": ")[2].partition("; the request: ")[0]
         return printable(problem or f"{error}: here the evaluator stops")
     if not record["delivered"]:
         return "no plan"
@@ -181,7 +180,7 @@ def _first_problem(record: dict[str, Any]) -> str:
 def _partial(summary: dict[str, Any], queries: Path | None) -> Iterator[str]:
     """Said where a file of queries or a split is named and not all of it is answered."""
     if missing := summary.get("unanswered"):
-        size = summary["n"] + summary["unscored"]
+        size = summary["n"] + summary.get("unscored", 0)
         answered = f"{size - missing} of {size} queries of '{queries}' answered"
         yield f"{answered}: {missing} missing count as not delivered."
     if missing := summary.get("missing"):
