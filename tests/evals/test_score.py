@@ -359,8 +359,10 @@ def test_a_file_of_queries_is_counted_whole(world, tmp_path):
     assert (summary["n"], summary["requests"], summary["repeats"]) == (5, 1, 4)
 
 
-def test_a_json_file_is_one_plan(world, tmp_path):
-    path = tmp_path / "plan.json"
+def test_a_json_file_is_one_plan_or_one_a_line(world, tmp_path):
+    path = plans_at(tmp_path, *[{"query": EASY, "plan": P3_PLAN}] * 2)
+    path = path.rename(tmp_path / "plan.json")
+    assert [line.verdict.final for line in scored(path, world)] == [True, True]
     path.write_text(json.dumps({"query": EASY, "plan": P3_PLAN}, indent=2))
     assert [line.verdict.final for line in scored(path, world)] == [True]
 

@@ -84,28 +84,18 @@ def test_plans_come_in_the_order_of_the_split_and_score_the_same(
 
 
 def test_of_a_run_the_later_line_of_an_episode_counts(requests, queries, tmp_path):
-    def episode(key: str, request: Query, plan: Any) -> dict[str, Any]:
-        return {
-            "id": key,
-            "domain": "travelplanner",
-            "request": request.record(),
-            "plan": plan,
-            "transcript": {},
-        }
+    def episode(key: str, place: int, plan: Any) -> dict[str, Any]:
+        return {"id": key, "request": requests[place].record(), "plan": plan}
 
-    run = tmp_path / "run"
-    run.mkdir()
-    tried_again = [
-        episode("q1", requests[1], None),
-        episode("q2", requests[2], [DAY]),
-        episode("q1", requests[1], [DAY]),
-    ]
-    lines(run / "transcripts.jsonl", *tried_again)
-    _, records = written(queries, run)
+    run, tried_again = tmp_path / "transcripts.jsonl", episode("q1", 1, [DAY])
+    lines(run, episode("q1", 1, None), episode("q2", 2, [DAY]), tried_again)
+    _, records = written(queries, tmp_path)
     assert [record["plan"] for record in records] == [None, [DAY], [DAY], None]
-    lines(run / "transcripts.jsonl", *tried_again, episode("q1-s01", requests[1], [DAY]))
-    with pytest.raises(UserError, match=r"transcripts.jsonl:4: a second plan .* line 3"):
-        written(queries, run)
+    dead = episode("q3", 3, None) | {"verdict": None, "transcript": {"fault": "HTTP 503"}}
+    assert written(queries, lines(run, tried_again, dead))[0].notes == [(2, "unscored: HTTP 503")]
+    lines(run, tried_again, episode("q1-s01", 1, [DAY]))
+    with pytest.raises(UserError, match=r"transcripts.jsonl:2: a second plan .* line 1"):
+        written(queries, tmp_path)
 
 
 def test_what_gives_no_plan_is_noted_and_p3_needs_its_world(world, queries, tmp_path):

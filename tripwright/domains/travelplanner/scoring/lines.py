@@ -266,9 +266,7 @@ def _completed(record: Any, places: Gazetteer) -> tuple[Query, tuple[str, ...]]:
     try:
         completed = complete(record, places)
     except CouldNotInfer as unread:
-        text = record.get("query")
-        said = f"; the request: {printable(text)}" if isinstance(text, str) and text else ""
-        raise CouldNotInfer(f"{unread}{said}") from None
+        raise CouldNotInfer(f"{unread}; the request: {printable(record.get('query'))}") from None
     return read_query(completed.record), completed.inferred
 
 

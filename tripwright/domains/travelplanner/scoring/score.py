@@ -91,13 +91,8 @@ def line_record(line: PlanLine, verdict: Verdict) -> dict[str, Any]:
         score_line(line.number, verdict)
         | ({"final": None} if is_unscored(line.query, line.error) else {})
         | ({"inferred": list(line.inferred)} if line.inferred else {})
-        | _told(line, verdict)
+        | ({"problem": f"line {line.number}: {line.problem}"} if line.problem else {})
     )
-
-
-def _told(line: PlanLine, verdict: Verdict) -> dict[str, Any]:
-    problem = line.problem or verdict.details.get("problem")
-    return {"problem": f"line {line.number}: {problem}"} if problem else {}
 
 
 def score_line(line: int, verdict: Verdict) -> dict[str, Any]:
@@ -123,7 +118,8 @@ def judge_line(line: PlanLine, world: World, rules: str) -> Verdict:
     if is_compared and (problem := line.contradiction()) is not None:
         asked, delivered = applicable_hard(line.query), bool(line.plan)
         verdict = plan_verdict(rules, asked, error=CONTRADICTED, delivered=delivered)
-        return replace(verdict, details={**verdict.details, "problem": problem})
+        found = f"line {line.number}: {problem}"
+        return replace(verdict, details={**verdict.details, "problem": found})
     return judge(line.query, line.plan, world, rules)
 
 
@@ -448,7 +444,7 @@ def _compared(line: PlanLine, verdicts: Sequence[Verdict]) -> dict[str, Any]:
             for name in sorted({*states[0], *states[1]}, key=constraint_place)
             if states[0].get(name) != states[1].get(name)
         },
-        **_told(line, verdicts[0]),
+        **({"problem": f"line {line.number}: {line.problem}"} if line.problem else {}),
     }
 
 

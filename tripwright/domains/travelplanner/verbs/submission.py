@@ -29,7 +29,7 @@ from tripwright.domains.travelplanner.scoring.lines import (
     plan_lines,
     read_record,
 )
-from tripwright.errors import UserError, counted, described, repeated_key
+from tripwright.errors import UserError, counted, described, printable, repeated_key
 from tripwright.files import check_new, make_parent, write_atomically
 from tripwright.runs import transcripts_at, transcripts_in
 from tripwright.world.store import World
@@ -157,7 +157,7 @@ def read_submission(source: Path, queries: QueryFile, world: World | None = None
             if isinstance(record, BadLine):
                 raise record
             if "fault" in record:
-                continue
+                raise BadLine(f"unscored: {printable(record['fault'])}")
             place = queries.find(record)
         except BadLine as bad:
             submission.notes.append((number, str(bad)))
