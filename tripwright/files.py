@@ -10,10 +10,12 @@ import json
 import math
 import os
 import re
+import secrets
 import shutil
+import tempfile
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -26,6 +28,27 @@ def write_atomically(path: Path, content: str | bytes) -> None:
     with _named(path):
         partial.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
     os.replace(partial, path)
+
+
+# for the weights of `tripwright serve model`: a training in the same folder finds it
+WEIGHTS_TOKEN = Path("runs/serve/weights-token")
+TOKEN_BEGIN = "tripwright-"
+
+
+def shared_token(path: Path) -> str:
+    """The content of `path`, by which programs of one user know each other: whoever comes first
+    makes it, whole and readable by its owner alone. Raises UserError for any other file."""
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=path.parent) as partial:  # of mode 0600
+            print(TOKEN_BEGIN + secrets.token_urlsafe(32), file=partial, flush=True)
+            with suppress(FileExistsError):  # another has come first
+                os.link(partial.name, path)
+    with path.open() as file:
+        token = "" if os.fstat(file.fileno()).st_mode & 0o077 else file.readline(200).strip()
+    if not token.startswith(TOKEN_BEGIN):  # a recipe may name any file, and any address
+        raise UserError(f"'{path}' is no file with a token that its owner alone can read.")
+    return token
 
 
 @contextmanager

@@ -144,12 +144,3 @@ def test_only_so_many_search_at_once(tmp_path, monkeypatch):
     with TestClient(app, "http://127.0.0.1") as client:
         busy = client.post("/v1/solve", json={"query": QUERY})
     assert (busy.status_code, busy.headers["retry-after"]) == (429, "1")
-
-
-def test_keys_are_asked_for(tmp_path, monkeypatch):
-    monkeypatch.setenv("TRIP_KEYS", "one")
-    settings = TripServer(state=tmp_path / "trips.sqlite", key_env="TRIP_KEYS")
-    app = make_app(small_desk.agency(), settings)
-    with TestClient(app, "http://127.0.0.1") as client:
-        for path in ("score", "solve"):
-            assert client.post(f"/v1/{path}", json={"query": QUERY}).status_code == 401

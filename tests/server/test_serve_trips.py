@@ -55,7 +55,7 @@ def test_trips_are_served_behind_keys(world, tmp_path):
     options = ["--port", "0", "--key-env", "TRIP_KEYS"]
     process = subprocess.Popen(
         [sys.executable, "-m", "tripwright", "serve", *place, *options],
-        env={"TRIP_KEYS": "one,two", "PATH": ""},
+        env={"TRIP_KEYS": "one, two", "PATH": ""},
         stderr=subprocess.PIPE,
         text=True,
     )
@@ -64,6 +64,8 @@ def test_trips_are_served_behind_keys(world, tmp_path):
         with httpx2.Client(base_url=url, timeout=60) as client:
             assert client.get("/healthz").json() == {"status": "ok"}
             assert client.get("/v1/desk").status_code == 401
+            for path in ("score", "solve"):
+                assert client.post(f"/v1/{path}", json={}).status_code == 401
             client.headers["Authorization"] = "Bearer two"
             values = example(client)
             trips = [ask(client, values) for _ in range(4)]

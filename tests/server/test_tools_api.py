@@ -18,7 +18,8 @@ from tripwright.tools.remote import RemoteToolBox
 from tripwright.tools.toolbox import ToolBox
 from tripwright.world.store import World
 
-CLIENT = httpx2.Client(verify=False, timeout=60)
+JSON = {"content-type": "application/json"}
+CLIENT = httpx2.Client(verify=False, timeout=60, headers=JSON)
 
 ODD_ARGUMENTS = [
     *("", "{", "[]", "null", "1", "{}"),
@@ -155,7 +156,7 @@ def test_a_name_of_any_type_is_answered(server):
 
 
 def test_a_large_body_is_refused_and_the_connection_lives(server):
-    with httpx2.Client(base_url=server.url, verify=False) as client:
+    with httpx2.Client(base_url=server.url, verify=False, headers=JSON) as client:
         assert client.post("/tools/get_cities", content=b"x" * 1_000_000).status_code == 200
         for chunks in (b"x" * 1_000_001, (b"x" * 100_000 for _ in range(20))):
             answer = client.post("/tools/get_cities", content=chunks)
@@ -277,9 +278,3 @@ def test_the_description_is_valid_and_true(server, world):
     jsonschema.validate(
         refused.json(), resolved(document, {"$ref": "#/components/schemas/SentProblem"})
     )
-
-
-def test_the_page_for_people_loads_nothing_from_elsewhere(server):
-    page, document = (CLIENT.get(f"{server.url}/{path}") for path in ("docs", "openapi.json"))
-    assert "/openapi.json" in page.text and "https://" not in page.text
-    assert "/tools/search_flights" in document.json()["paths"]

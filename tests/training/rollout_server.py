@@ -30,7 +30,7 @@ class LyingServer:
     def __init__(self, model: Any, tokenizer: Any, own: Path):
         self.own = own  # a folder with its first weights
         self.service = TokenService(model, rows=8)
-        self.api = ModelApi(self.service, tokenizer, "served")
+        self.api = ModelApi(self.service, tokenizer, "served", own / "token")
         self.calls: list[str] = []
         self.asked: Callable[[Body], Body | str | None] = lambda body: body
         self.said: Callable[[Body], Body] = lambda body: body

@@ -66,8 +66,9 @@ def make(
 
     def trainer(kind: Any, at_once: int | None = None, **how: Any) -> Grpo:
         served = kind and RolloutServer(
-            kind, server.url, str(tmp_path / "weights"), **{"timeout_s": 5.0, **how}
-        )
+            kind, server.url, str(tmp_path / "weights"), str(server.own / "token"),
+            **{"timeout_s": 5.0, **how},
+        )  # fmt: skip
         settings = replace(SETTINGS, server=served, max_concurrent_rollouts=at_once)
         grpo = Grpo(talking(8), caller, dialect, lab.trips(), settings, seed=3)
         if served:  # waits between attempts are not what is tested

@@ -16,7 +16,8 @@ from tripwright.cli.options import Device, Dtype, argument, option
 from tripwright.domains import own_names
 from tripwright.domains.place import PlaceOptions
 from tripwright.errors import UserError, counted
-from tripwright.server import TripServer
+from tripwright.files import WEIGHTS_TOKEN, shared_token
+from tripwright.server import ALLOW_HOST, TripServer
 
 if TYPE_CHECKING:
     from tripwright.server.tools_api import ServedTools
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 OnFault = Literal["stop", "tell"]
 Host = Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for every network.")]
+AllowHost = Annotated[list[str] | None, typer.Option(help=ALLOW_HOST)]
 Port = Annotated[int, typer.Option(help="Port to listen on; 0 takes any free one.")]
 
 
@@ -34,6 +36,7 @@ def tools(
         "A service that does not answer: stop (status 503) or tell (an answer that says so).",
     ),
     host: Host = "127.0.0.1",
+    allow_host: AllowHost = None,
     port: Port = 8321,
     workers: int = option(1, "Processes that answer; one keeps a core busy.", min=1, max=256),
     face: str | None = option(
@@ -58,7 +61,7 @@ def tools(
       tripwright serve tools --world worlds/real --port 9000 --workers 4 --face compact
       tripwright serve tools --services live.toml --store runs/live.sqlite --workers 2
       tripwright serve tools --store runs/live.sqlite --snapshot 2026-06-20 --replay
-      curl -d '{"expression": "2 * (89 + 120)"}' 'http://127.0.0.1:8321/tools/calculator?face=compact'
+      curl --json '{"expression": "2 * (89 + 120)"}' 'http://127.0.0.1:8321/tools/calculator?face=compact'
       curl http://127.0.0.1:8321/openapi.json
     """
     from tripwright.server.serving import serve_app
@@ -73,7 +76,7 @@ def tools(
     def announce(url: str) -> str:
         return f"serving {what} at {url} ({about}; docs {url}/docs)"
 
-    raise typer.Exit(serve_app(make, host, port, workers, announce))
+    raise typer.Exit(serve_app(make, host, port, workers, announce, allow_host))
 
 
 def _served(
@@ -123,7 +126,7 @@ def serve(settings: TripServer, port: Port = 8000) -> None:
       tripwright serve --services examples/own_flights.toml
       tripwright serve --runs runs
       TRIP_KEYS=secret1,secret2 tripwright serve --host 0.0.0.0 --key-env TRIP_KEYS
-      curl -H 'Accept: text/event-stream' -d '{"values": {…}}' http://127.0.0.1:8000/v1/trips
+      curl -H 'Accept: text/event-stream' --json '{"values": {…}}' http://127.0.0.1:8000/v1/trips
     """
     from contextlib import ExitStack
 
@@ -144,7 +147,8 @@ def serve(settings: TripServer, port: Port = 8000) -> None:
         also = f"; runs at {url}/runs" if settings.runs else ""
         return f"serving trips of '{where}' at {url}{also}"
 
-    raise typer.Exit(serve_app(partial(trip_app, settings), settings.host, port, 1, announce))
+    make, names = partial(trip_app, settings), settings.allow_host
+    raise typer.Exit(serve_app(make, settings.host, port, 1, announce, names, settings.proxy))
 
 
 def _nano(state: Path) -> Path:
@@ -163,7 +167,9 @@ def _nano(state: Path) -> Path:
 def model(
     folder: Path = argument("A model folder, such as a run's.", metavar="DIR"),
     host: Host = "127.0.0.1",
+    allow_host: AllowHost = None,
     port: Port = 8000,
+    token: Path = option(WEIGHTS_TOKEN, "File with the token for changing weights; made if new."),
     concurrency: int = option(64, "Requests in the batch at once.", min=1),
     device: Device = "auto",
     dtype: Dtype = "auto",
@@ -172,7 +178,8 @@ def model(
 
     It samples by our own engine and answers the requests of a recipe's [grpo.server], of either
     kind: token ids in and out, sleep, wake, weights from a folder. For trying the two-process
-    set-up without a GPU. Whoever reaches the address can replace the weights.
+    set-up without a GPU. Weights and memory are for whoever has the token in a file of the user's:
+    a training that is started in the same folder finds it, others name it (token of [grpo.server]).
 
     Examples:
       tripwright serve model runs/quickstart/model/sft
@@ -185,9 +192,11 @@ def model(
 
     # what is wrong is said here, and not by the worker
     load_to_sample(folder, device, dtype)
-    make = partial(make_app, str(folder), concurrency, device, dtype)
+    shared_token(token)
+    make = partial(make_app, str(folder), concurrency, device, dtype, token.absolute())
 
     def announce(url: str) -> str:
-        return f"serving '{folder}' for rollouts at {url} (as vLLM and as SGLang)"
+        how = f"as vLLM and as SGLang; weights by the token in '{token.absolute()}'"
+        return f"serving '{folder}' for rollouts at {url} ({how})"
 
-    raise typer.Exit(serve_app(make, host, port, 1, announce))
+    raise typer.Exit(serve_app(make, host, port, 1, announce, allow_host))

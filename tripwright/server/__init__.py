@@ -10,6 +10,8 @@ from pathlib import Path
 from tripwright.errors import UserError
 from tripwright.policies.settings import setting
 
+ALLOW_HOST = "A further name that this server is asked for, or its proxy is; may be repeated."
+
 
 @dataclass(frozen=True)
 class TripServer:
@@ -22,6 +24,10 @@ class TripServer:
     )
     state: Path = setting(Path("runs/serve/trips.sqlite"), "SQLite file with all trips.")
     host: str = setting("127.0.0.1", "Address to listen on; 0.0.0.0 for every network.")
+    allow_host: list[str] | None = setting(None, ALLOW_HOST)
+    proxy: list[str] | None = setting(
+        None, "Address or network of a proxy whose X-Forwarded-For is believed; may be repeated."
+    )
     services: Path | None = setting(None, "TOML file: who answers which tool, in place of a world.")
     domain: str | None = setting(None, "Whose desk.", show_default="the first that has one")
     model: str | None = setting(

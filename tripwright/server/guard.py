@@ -1,40 +1,28 @@
-"""What stands before every route of the trip server: who may ask, how much, and what browsers are
-told. One shape of error: {"error": {"code", "message", "problems"}}."""
+"""What stands before every server of ours: how much one connection may take (`BoundedProtocol`) and
+which requests are heard (`Guard`). One shape of error: {"error": {"code", "message", "problems"}}.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import json
+import re
+import socket
 import time
 from collections import OrderedDict
-from collections.abc import MutableMapping
+from collections.abc import Sequence
 from threading import Lock
 from typing import Any
-from urllib.parse import urlsplit
 
-from prometheus_client import Counter
-from starlette.datastructures import MutableHeaders
-from starlette.requests import ClientDisconnect, Request
+from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from tripwright.server.serving import say, within
-
-REQUESTS = Counter(
-    "tripwright_requests_total", "Requests by route and status.", ["method", "route", "status"]
-)
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-HEADERS = {
-    "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src"
-        " data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    ),
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-store",
-}
-COOKIE = "traveller"
-COOKIE_HEADER = "{}={}; HttpOnly; SameSite=Strict; Path=/; Max-Age=31536000"
-MOST_BODY_BYTES = 65_536
+MOST_PATH_CHARACTERS = 2_048
+MOST_BYTES_BESIDE_BODY = 65_536  # of a request: its head, sizes of chunks, trailers
+STUCK_SECONDS = 30.0
 MOST_OWNERS = 10_000  # whose pace is remembered
 CODES = {
     400: "bad_request",
@@ -43,19 +31,12 @@ CODES = {
     404: "not_found",
     405: "method_not_allowed",
     413: "too_large",
+    415: "no_json",
     422: "bad_form",
     429: "too_many",
     500: "server_failed",
     503: "service_down",
 }
-
-
-def asked_host(request: Request) -> str | None:
-    """The host that a browser asks for; None where its header holds none."""
-    try:
-        return urlsplit(f"//{request.headers.get('host', '')}").hostname
-    except ValueError:  # brackets around what is no address
-        return None
 
 
 def problem(
@@ -83,61 +64,110 @@ class OwnerPace:
     """A token bucket for each owner, of this worker."""
 
     def __init__(self, per_second: float, burst: int):
-        self._per_second, self._burst = per_second, burst
-        self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+        self._between, self._burst_seconds = 1 / per_second, burst / per_second
+        self._full_at = OrderedDict[str, float]()  # when all tokens are there again
         self._lock = Lock()
 
     def wait(self, owner: str) -> float:
         """Takes a token and returns 0, or the seconds until there is one."""
         now = time.monotonic()
         with self._lock:
-            tokens, seen = self._buckets.pop(owner, (float(self._burst), now))
-            tokens = min(self._burst, tokens + (now - seen) * self._per_second)
-            self._buckets[owner] = (tokens - 1 if tokens >= 1 else tokens, now)
-            if len(self._buckets) > MOST_OWNERS:
-                self._buckets.popitem(last=False)
-        return 0.0 if tokens >= 1 else (1 - tokens) / self._per_second
+            full_at = max(now, self._full_at.pop(owner, now))
+            wait = max(0.0, full_at + self._between - self._burst_seconds - now)
+            self._full_at[owner] = full_at if wait else full_at + self._between
+            if len(self._full_at) > MOST_OWNERS:
+                self._full_at.popitem(last=False)
+        return wait
 
 
 class Guard:
-    """ASGI: the Host check of servers on loopback (a page of somebody else's that gives its name
-    to this machine's address), the size of bodies, security headers, one line of log a request."""
+    """ASGI: a request has to ask for a host of this server's, must not come from another site's
+    page, and what it sends has to be JSON, which such a page cannot send unasked.
 
-    def __init__(self, app: ASGIApp, local_only: bool):
-        self._app, self._local_only = app, local_only
+    Whoever owns a name can give it this machine's address, and then their page reads what is served
+    by that name (DNS rebinding). So addresses count, and names that no stranger can own: this
+    machine's, in a network those without a dot, and those that the user has `allowed`.
+    """
+
+    def __init__(self, app: ASGIApp, listening: str, allowed: Sequence[str]):
+        self._app, self._in_network = app, listening not in LOOPBACK
+        self._allowed = {name.lower() for name in allowed}
+        self._own = {"localhost", listening.lower(), *self._allowed}
+        if self._in_network:
+            self._own |= {socket.gethostname().lower(), socket.getfqdn().lower()}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        began, status = time.monotonic(), 0
+        app = self._app
+        if scope["type"] == "http":
+            app = self._refusal(scope["path"], Headers(scope=scope)) or app
+        await app(scope, receive, send)
 
-        async def guarded(message: MutableMapping[str, Any]) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-                headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers.setdefault(name, value)
-                if cookie := scope.get("state", {}).get("cookie"):
-                    headers["Set-Cookie"] = COOKIE_HEADER.format(COOKIE, cookie)
-            await send(message)
+    def _refusal(self, path: str, headers: Headers) -> ASGIApp | None:
+        host = headers.get("host", "").lower()
+        if not self._is_own(_name_in(host)):
+            return problem(403, "Ask by this server's address, or allow the name: --allow-host.")
+        origin = headers.get("origin", f"//{host}").lower().partition("//")[2]
+        if origin != host and _name_in(origin) not in self._allowed:
+            return problem(403, "A page of another site may not ask here.")
+        if len(path) > MOST_PATH_CHARACTERS or not path.isprintable():
+            return problem(400, "The path is too long, or holds what cannot be printed.")
+        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+        has_body = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
+        if has_body and kind != "application/json":
+            return problem(415, "A body has to be sent as 'Content-Type: application/json'.")
+        return None
 
-        app: ASGIApp = self._app
-        if self._local_only and asked_host(Request(scope)) not in LOOPBACK:
-            app = problem(403, "Open this page by its address on this machine.")
-        try:
-            await app(scope, within(receive, MOST_BODY_BYTES), guarded)
-        except ClientDisconnect:
-            pass  # nobody waits for an answer
-        finally:
-            route = getattr(scope.get("route"), "path", None)
-            REQUESTS.labels(scope["method"] if route else "", route or "", str(status)).inc()
-            line = {
-                "method": scope["method"],
-                "route": route,
-                "status": status,
-                "ms": round((time.monotonic() - began) * 1000, 1),
-                "trip": scope.get("path_params", {}).get("id"),
-            }
-            say(json.dumps(line))
+    def _is_own(self, name: str) -> bool:
+        is_address = name[:1] + name[-1:] == "[]" or name.replace(".", "").isdecimal()
+        in_network = self._in_network and name and "." not in name
+        return name in self._own or is_address or bool(in_network)
+
+
+def _name_in(host: str) -> str:
+    return re.sub(r":\d*$", "", host).removesuffix(".")
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """uvicorn's, which reads heads of any size and waits for ever. Here a request that is not whole
+    after STUCK_SECONDS to twice that, and an answer of which nothing is read so long, end."""
+
+    _beside_body = _requests = 0
+    _is_whole = False
+    _under_way: RequestResponseCycle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._look(None)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._next_look.cancel()
+        if self._under_way is not None:  # uvicorn tells only the newest of those sent at once
+            self._under_way.disconnected = True
+            self._under_way.message_event.set()
+
+    def _look(self, before: tuple[int, bool, int] | None) -> None:
+        unread = self.transport.get_write_buffer_size()
+        now = self._requests, self._is_whole, unread
+        if now == before and (unread or not self._is_whole):
+            self.transport.abort()
+        self._next_look = self.loop.call_later(STUCK_SECONDS, self._look, now)
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._under_way = cycle
+        super()._start_asgi_task(cycle, app)
+
+    def data_received(self, data: bytes) -> None:
+        self._beside_body, self._is_whole = self._beside_body + len(data), False
+        super().data_received(data)
+        if self._beside_body > MOST_BYTES_BESIDE_BODY and not self.transport.is_closing():
+            self.send_400_response("The head of this request is too large.")
+
+    def on_body(self, body: bytes) -> None:
+        self._beside_body -= len(body)
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._beside_body, self._is_whole = 0, True
+        self._requests += 1
+        super().on_message_complete()

@@ -8,11 +8,12 @@ is refused by name, never left undone in silence.
 from __future__ import annotations
 
 import asyncio
+import hmac
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from annotated_types import Ge, Gt, Le, Len, MinLen
-from fastapi import FastAPI, Query
+from fastapi import Depends, FastAPI, Query
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict
 from starlette.exceptions import HTTPException
@@ -22,11 +23,16 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tripwright.episode import Turn
 from tripwright.errors import UserError
+from tripwright.files import shared_token
 from tripwright.server.serving import within
 
 if TYPE_CHECKING:
     from tripwright.inference.service import TokenService
 
+FREE_ROUTES = (
+    *("/health", "/v1/completions", "/generate"),
+    *("/is_sleeping", "/weight_info", "/model_info"),
+)
 MOST_BODY_BYTES = 64 * 1024 * 1024  # a prompt of a million token ids has some seven
 Zero = Annotated[float, Ge(0), Le(0)]
 One = Annotated[float, Ge(1), Le(1)]
@@ -108,22 +114,26 @@ class _Version(_Strict):
     new_version: str
 
 
-def make_app(folder: str, rows: int, device: str, dtype: str) -> ASGIApp:
+def make_app(folder: str, rows: int, device: str, dtype: str, token: Path) -> ASGIApp:
     # heavy, and only needed by the worker
     from tripwright.inference.local import load_to_sample
     from tripwright.inference.service import TokenService
 
     model, tokenizer = load_to_sample(folder, device, dtype)
-    return ModelApi(TokenService(model, rows), tokenizer, folder).app
+    return ModelApi(TokenService(model, rows), tokenizer, folder, token).app
 
 
 class ModelApi:
-    def __init__(self, service: TokenService, tokenizer: Any, name: str):
-        self.service, self.tokenizer, self.name = service, tokenizer, name
+    def __init__(self, service: TokenService, tokenizer: Any, name: str, token: Path):
+        self.service, self.tokenizer, self.name, self.token = service, tokenizer, name, token
         self.version, self.going = "default", asyncio.Event()
         self.going.set()
         kinds = (RequestValidationError, UserError, HTTPException)
-        routes = FastAPI(openapi_url=None, exception_handlers=dict.fromkeys(kinds, _refused))
+        routes = FastAPI(
+            openapi_url=None,
+            exception_handlers=dict.fromkeys(kinds, _refused),
+            dependencies=[Depends(self.has_token)],
+        )
 
         async def app(scope: Scope, receive: Receive, send: Send) -> None:
             await routes(scope, within(receive, MOST_BODY_BYTES), send)
@@ -149,6 +159,14 @@ class ModelApi:
             ("GET", "/model_info", self.model_info),
         ):
             routes.add_api_route(path, do, methods=[method], response_model=None)
+
+    def has_token(self, request: Request) -> None:
+        """Of every route that changes something. Raises HTTPException."""
+        sent = request.headers.get("authorization", "").removeprefix("Bearer ").encode()
+        if request.scope["path"] not in FREE_ROUTES and not hmac.compare_digest(
+            sent, shared_token(self.token).encode()
+        ):
+            raise HTTPException(401, "Weights want this server's token: [grpo.server] token = FILE")
 
     # ---- tokens
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 import errno
 import gc
 import os
+import resource
 import signal
 import socket
 import sys
 import traceback
-from collections.abc import Callable, MutableMapping
+from collections.abc import Callable, MutableMapping, Sequence
 from functools import partial
 from multiprocessing import parent_process
 from tempfile import TemporaryDirectory
@@ -31,6 +32,7 @@ from uvicorn.supervisors import Multiprocess
 
 from tripwright.errors import UserError
 from tripwright.progress import harmless
+from tripwright.server.guard import BoundedProtocol, Guard
 
 
 def say(line: str) -> None:
@@ -123,20 +125,29 @@ def url_of(listener: socket.socket) -> str:
 
 
 def serve_app(
-    make: Callable[[], ASGIApp], host: str, port: int, workers: int, announce: Callable[[str], str]
+    make: Callable[[], ASGIApp],
+    host: str,
+    port: int,
+    workers: int,
+    announce: Callable[[str], str],
+    allow_host: Sequence[str] | None = None,
+    proxy: Sequence[str] | None = None,
 ) -> int:
     """Until SIGTERM or Ctrl-C; the exit code. `make` is pickled, and called in each worker;
-    `announce` makes the line on stderr of the address."""
+    `announce` makes the line on stderr of the address. `proxy`: those whose word on a client's
+    address is taken."""
     config = uvicorn.Config(
-        partial(_in_worker, make),
+        partial(_in_worker, make, host, allow_host or ()),
         factory=True,
         workers=workers,
+        http=BoundedProtocol,
         ws="none",
         log_config=None,  # warnings and tracebacks still reach stderr
         log_level="warning",
         access_log=False,
         server_header=False,
-        proxy_headers=False,
+        proxy_headers=bool(proxy),
+        forwarded_allow_ips=list(proxy or ()),
         # an agent thinks between two calls, and its connection should still be there
         timeout_keep_alive=75,
         timeout_graceful_shutdown=10,
@@ -163,9 +174,11 @@ class _Workers(Multiprocess):
         signal.signal(signal.SIGINT, heed)
 
 
-def _in_worker(make: Callable[[], ASGIApp]) -> ASGIApp:
+def _in_worker(make: Callable[[], ASGIApp], host: str, allow_host: Sequence[str]) -> ASGIApp:
     Thread(target=_stop_with_parent, daemon=True).start()
-    app = make()
+    most_files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]  # a connection is one of them
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most_files))
+    app = Guard(make(), host, allow_host)
     gc.collect()
     gc.freeze()  # what is loaded now stays: the collector need not look at it again
     return app

@@ -2,7 +2,7 @@
 
 A trip is a row, and so is each event of it, so that a browser can be told what happened, from the
 start or after an event it has seen. What a server that was killed had under way is queued again by
-the next one, and played from the start.
+the next one, and played from the start. Of finished trips the newest are kept.
 """
 
 from __future__ import annotations
@@ -18,13 +18,16 @@ from typing import Any
 
 Json = Mapping[str, Any]
 OVER = ("done", "no_plan", "failed", "cancelled")
+MOST_UNFINISHED, MOST_UNFINISHED_OF_ALL = 16, 1_000  # of one who asks; of all
+MOST_FINISHED = 10_000
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS trips (
     number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE NOT NULL, owner TEXT NOT NULL,
     status TEXT NOT NULL, created_at TEXT NOT NULL, finished_at TEXT, asked TEXT NOT NULL,
-    outcome TEXT, record TEXT);
+    outcome TEXT, record TEXT, asker TEXT NOT NULL DEFAULT '');
 CREATE INDEX IF NOT EXISTS trips_of_owner ON trips (owner, number);
 CREATE INDEX IF NOT EXISTS trips_by_status ON trips (status, number);
+CREATE INDEX IF NOT EXISTS trips_by_end ON trips (finished_at);
 CREATE TABLE IF NOT EXISTS events (
     trip INTEGER NOT NULL REFERENCES trips (number) ON DELETE CASCADE, number INTEGER NOT NULL,
     kind TEXT NOT NULL, body TEXT NOT NULL, PRIMARY KEY (trip, number)) WITHOUT ROWID;
@@ -38,6 +41,8 @@ class TripStore:
         self._file, self._local = file, threading.local()
         file.parent.mkdir(parents=True, exist_ok=True)
         self._db.executescript(SCHEMA)
+        if "asker" not in {row["name"] for row in self._db.execute("PRAGMA table_info(trips)")}:
+            self._db.execute("ALTER TABLE trips ADD COLUMN asker TEXT NOT NULL DEFAULT ''")
 
     @property
     def _db(self) -> sqlite3.Connection:
@@ -53,20 +58,22 @@ class TripStore:
 
     # ---- travellers
 
-    def add(self, owner: str, asked: Json) -> str:
-        """`asked`: planner, text, values, words, replaces."""
+    def add(self, owner: str, asker: str, asked: Json) -> str | None:
+        """`asked`: planner, text, values, words, replaces. None where too many trips are
+        unfinished, of the one who asks or of all; who asked is forgotten when a trip ends."""
         id = secrets.token_urlsafe(12)
-        self._db.execute(
-            "INSERT INTO trips (id, owner, status, created_at, asked) VALUES (?,?,'queued',?,?)",
-            (id, owner, _now(), json.dumps(asked)),
+        unfinished = "(SELECT count(*) FROM trips WHERE status IN ('queued','running'){}) < ?"
+        added = self._db.execute(
+            "INSERT INTO trips (id, owner, asker, status, created_at, asked)"
+            f" SELECT ?,?,?,'queued',?,? WHERE {unfinished.format(' AND asker=?')}"
+            f" AND {unfinished.format('')}",
+            (id, owner, asker, _now(), json.dumps(asked))
+            + (asker, MOST_UNFINISHED, MOST_UNFINISHED_OF_ALL),
         )
+        if not added.rowcount:
+            return None
         self._tell(id, "status", {"status": "queued"})
         return id
-
-    def unfinished(self, owner: str) -> int:
-        """How many trips of theirs wait or are under way."""
-        query = "SELECT count(*) FROM trips WHERE owner=? AND status IN ('queued','running')"
-        return int(self._db.execute(query, (owner,)).fetchone()[0])
 
     def trip(self, id: str) -> dict[str, Any] | None:
         row = self._db.execute("SELECT * FROM trips WHERE id=?", (id,)).fetchone()
@@ -131,13 +138,18 @@ class TripStore:
     def finish(self, id: str, status: str, outcome: Json, record: Json | None = None) -> None:
         """`outcome`: view, no_plan, replan, changed, error."""
         done = self._db.execute(
-            "UPDATE trips SET status=?, finished_at=?, outcome=?, record=? WHERE id=? AND status IN"
-            " ('queued','running')",
+            "UPDATE trips SET status=?, finished_at=?, outcome=?, record=?, asker='' WHERE id=? AND"
+            " status IN ('queued','running')",
             (status, _now(), json.dumps(outcome), json.dumps(record) if record else None, id),
         )
         if done.rowcount:
             self._tell(id, "status", {"status": status})
             self._tell(id, "done", public(self.trip(id) or {}))
+            self._db.execute(
+                "DELETE FROM trips WHERE finished_at <= (SELECT finished_at FROM trips WHERE"
+                " finished_at IS NOT NULL ORDER BY finished_at DESC LIMIT 1 OFFSET ?)",
+                (MOST_FINISHED,),
+            )
 
     def _tell(self, id: str, kind: str, body: Json) -> None:
         self._db.execute(

@@ -5,43 +5,63 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
+import json
 import math
 import secrets
-from collections.abc import AsyncIterator
-from contextlib import ExitStack, asynccontextmanager
+import time
+from collections.abc import AsyncIterator, MutableMapping
+from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import asdict
 from importlib import import_module
 from importlib.resources import files
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse
-from prometheus_client import CONTENT_TYPE_LATEST
+from prometheus_client import CONTENT_TYPE_LATEST, Counter
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 from sse_starlette import EventSourceResponse
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tripwright.domains.desk import FormProblems
 from tripwright.errors import UserError, named
 from tripwright.evals.report.page import page_file
 from tripwright.server import TripServer
 from tripwright.server.agency import Agency, TripJobs, open_agency
-from tripwright.server.guard import COOKIE, LOOPBACK, Guard, OwnerPace, problem, sendable
+from tripwright.server.guard import OwnerPace, problem, sendable
 from tripwright.server.runs import RunPages
-from tripwright.server.serving import add_docs, metrics_page, say_traceback
-from tripwright.server.store import OVER, TripStore, public, summary
+from tripwright.server.serving import add_docs, metrics_page, say, say_traceback, within
+from tripwright.server.store import MOST_UNFINISHED, OVER, TripStore, public, summary
 from tripwright.tools.toolbox import ToolHostDown
 
+REQUESTS = Counter(
+    "tripwright_requests_total", "Requests by route and status.", ["method", "route", "status"]
+)
+HEADERS = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src"
+        " data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+COOKIE = "traveller"
+COOKIE_HEADER = "{}={}; HttpOnly; SameSite=Strict; Path=/; Max-Age=31536000"
+MOST_BODY_BYTES = 65_536
 MOST_TEXT = 4_000  # characters
 LOOK_SECONDS = 0.05  # between two looks for events of a trip
 HEARTBEAT_SECONDS = 15
 WAIT_SECONDS = 300.0
-# of one owner: trips and readings a second (and at once), trips that may be unfinished
-PER_SECOND, BURST, MOST_UNFINISHED = 2.0, 20, 16
+PER_SECOND, BURST = 2.0, 20  # trips and readings of one who asks: a second, and at once
 Text = Annotated[str, StringConstraints(max_length=MOST_TEXT)]
 
 
@@ -98,15 +118,18 @@ class TripRoutes:
         return trip
 
     def paced(self, request: Request) -> str:
-        """The owner, who may ask now. Callers without a cookie are paced together, by their
-        address."""
-        owner = paced = self.owner(request)
-        if hasattr(request.state, "cookie"):
-            paced = f"new at {request.client.host if request.client else ''}"
-        if seconds := self._pace.wait(paced):
+        """Who asks, and may ask now: a key, or else an address. Anybody can make a cookie."""
+        asker = self.owner(request)
+        if not self._keys:
+            host = request.client.host if request.client else ""
+            if ":" in host and "." not in host:  # IPv6, of which a client has a whole network
+                with suppress(ValueError):
+                    host = str(ip_network((host, 64), strict=False))
+            asker = _hash(f"at {host}")
+        if seconds := self._pace.wait(asker):
             after = {"Retry-After": str(math.ceil(seconds))}
             raise HTTPException(429, f"Too many at once: wait {seconds:.1f} s.", after)
-        return owner
+        return asker
 
     # ---- routes
 
@@ -142,17 +165,18 @@ class TripRoutes:
         return JSONResponse(public(trip), 202, headers=headers)
 
     def _add(self, asked: AskedTrip, request: Request) -> dict[str, Any]:
-        owner = self.paced(request)
-        if self._store.unfinished(owner) >= MOST_UNFINISHED:
-            why = f"{MOST_UNFINISHED} trips of yours are unfinished, the most there may be."
-            raise HTTPException(429, why, {"Retry-After": "5"})
+        asker = self.paced(request)
         planner = asked.planner or self._agency.default_planner
         named("planner", planner, self._agency.planners)
         if asked.replaces is not None:
             self._own(request, asked.replaces)
         wish = self._agency.desk.request(asked.values, self._agency.place)
         trip = {"planner": planner, "text": asked.text, "values": asked.values}
-        id = self._store.add(owner, {**trip, "words": wish.query, "replaces": asked.replaces})
+        trip |= {"words": wish.query, "replaces": asked.replaces}
+        id = self._store.add(self.owner(request), asker, trip)
+        if id is None:
+            why = f"{MOST_UNFINISHED} trips are unfinished, the most there may be of one who asks."
+            raise HTTPException(429, why, {"Retry-After": "5"})
         return self._store.trip(id) or {}
 
     async def _finished(self, id: str) -> dict[str, Any]:
@@ -209,6 +233,46 @@ class TripRoutes:
             await asyncio.sleep(LOOK_SECONDS)
 
 
+class RequestLog:
+    """ASGI: one line of log a request, counts, security headers, the size of bodies."""
+
+    def __init__(self, app: ASGIApp):
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began, status = time.monotonic(), 0
+
+        async def guarded(message: MutableMapping[str, Any]) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+                if cookie := scope.get("state", {}).get("cookie"):
+                    headers["Set-Cookie"] = COOKIE_HEADER.format(COOKIE, cookie)
+            await send(message)
+
+        try:
+            await self._app(scope, within(receive, MOST_BODY_BYTES), guarded)
+        except ClientDisconnect:
+            pass  # nobody waits for an answer
+        finally:
+            route = getattr(scope.get("route"), "path", None)
+            REQUESTS.labels(scope["method"] if route else "", route or "", str(status)).inc()
+            line = {
+                "method": scope["method"],
+                "route": route,
+                "status": status,
+                "ms": round((time.monotonic() - began) * 1000, 1),
+                "trip": scope.get("path_params", {}).get("id"),
+            }
+            say(json.dumps(line))
+
+
 def make_app(agency: Agency, settings: TripServer) -> FastAPI:
     store = TripStore(settings.state)
     jobs = TripJobs(agency, store, 32 if agency.reader else 4)  # endpoints mostly wait
@@ -231,7 +295,7 @@ def make_app(agency: Agency, settings: TripServer) -> FastAPI:
     add_docs(app)
     if settings.runs is not None:
         app.include_router(RunPages(settings.runs).router)
-    app.add_middleware(Guard, local_only=settings.host in LOOPBACK)
+    app.add_middleware(RequestLog)
     for kind in (HTTPException, RequestValidationError, UserError, ToolHostDown, Exception):
         app.add_exception_handler(kind, _refusal)
     return app

@@ -19,6 +19,7 @@ Seen in vLLM 0.32.0: the output layer of a model with tied embeddings stays as i
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +29,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from annotated_types import Gt
 
 from tripwright.errors import UserError
+from tripwright.files import WEIGHTS_TOKEN, shared_token
 from tripwright.llm.endpoint import BadAnswer, Endpoint, Fault, Reply
 
 VLLM = "0.32.0"  # the release that requests are written for and tests run
@@ -51,6 +53,9 @@ class RolloutServer:
     `weights`, which both processes see. `sleep`: it gives its memory back while the weights are
     trained, and wakes in three stages (row P11).
 
+    A server of ours changes its weights for whoever knows the content of the file `token`, which
+    either side makes. Where ROLLOUT_API_KEY holds a key, that is sent.
+
     `max_gap`, nats per token, bounds the mean difference between the server's log-probabilities and
     the trainer's, of the proof after a load and of each step: beyond it the run stops.
     """
@@ -58,6 +63,7 @@ class RolloutServer:
     kind: Literal["vllm", "sglang"]
     url: str
     weights: str
+    token: str = str(WEIGHTS_TOKEN)
     sleep: bool = True
     max_gap: Annotated[float, Gt(0)] = 0.1
     timeout_s: Annotated[float, Gt(0)] = 600.0  # for a whole answer
@@ -108,6 +114,7 @@ def token_server(settings: RolloutServer, vocabulary: int) -> VllmServer | Sglan
         timeout_s=settings.timeout_s,
         api_key_env="ROLLOUT_API_KEY",
         asleep=Path(settings.weights) / "asleep",
+        token=Path(settings.token),
     )
 
 
@@ -120,6 +127,7 @@ class _Server(Endpoint):
     vocabulary: int
     # kept by us where the server does not say whether it sleeps; holds its weights' version
     asleep: Path = field(kw_only=True)
+    token: Path = field(kw_only=True)
 
     name = "a server"
     answer = "tokens"
@@ -131,6 +139,12 @@ class _Server(Endpoint):
 
     def advice(self) -> str:
         return f"Is this the address of {self.name}, started as docs/training.md says?"
+
+    def _headers(self) -> dict[str, str]:
+        headers = super()._headers()
+        if not os.environ.get(self.api_key_env):
+            headers["Authorization"] = f"Bearer {shared_token(self.token)}"
+        return headers
 
     def control(self, path: str, body: Any = None, method: str = "POST") -> Any:
         """The answer's JSON, or its text where it is no JSON. Raises UserError where there is no
