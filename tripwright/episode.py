@@ -165,6 +165,7 @@ class Turn:
     token_ids: list[int] = field(default_factory=list)
     logprobs: list[float] = field(default_factory=list)
     cut: bool = False  # ended by a token limit instead of the stop token
+    filtered: bool = False  # ended by an endpoint's content filter
 
 
 class Session:
@@ -235,6 +236,8 @@ class Session:
         segment = Segment("assistant", turn.text, ids, [1] * len(ids), logprobs)
         segment.context_from = self.context_from
         self._add(segment, self._counter.turn(turn.text) if self._counter else len(ids))
+        if turn.filtered:
+            return self._stop(StopReason.CONTENT_FILTER)
         if turn.cut:  # it grew over a limit, and is the last
             full = self._room < 1
             return self._stop(StopReason.CONTEXT_OVERFLOW if full else StopReason.MAX_TURN_TOKENS)

@@ -28,6 +28,7 @@ class StopReason(StrEnum):
     MAX_CALLS = "max_calls"
     MAX_TURN_TOKENS = "max_turn_tokens"  # one turn grew over its limit without a stop token
     CONTEXT_OVERFLOW = "context_overflow"
+    CONTENT_FILTER = "content_filter"  # the endpoint's filter refused a turn or cut it off
     UNSCORED = "unscored"  # our side failed (endpoint dead, tool host down): no verdict, no reward
 
 

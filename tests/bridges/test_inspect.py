@@ -181,7 +181,7 @@ class Expert:
         self.sent.setdefault(messages[1]["content"], []).append([messages, request.get("tools")])
         said = sum(message["role"] == "assistant" for message in messages)
         choice = choice_of(self.turns[messages[1]["content"]][said])
-        body = {"choices": [choice], "usage": {"prompt_tokens": 10, "completion_tokens": 7}}
+        body = {"choices": [choice], "usage": {"prompt_tokens": 900, "completion_tokens": 100}}
         return 200, json.dumps(body).encode(), {}
 
     def mock(
@@ -201,7 +201,7 @@ class Expert:
 
 def counted(output: ModelOutput) -> ModelOutput:
     """The mock of Inspect's downloads a tokenizer to count what is not counted."""
-    output.usage = ModelUsage(input_tokens=10, output_tokens=7, total_tokens=17)
+    output.usage = ModelUsage(input_tokens=900, output_tokens=100, total_tokens=1000)
     return output
 
 

@@ -307,6 +307,28 @@ def test_what_will_never_pass_is_the_users_to_mend(server, monkeypatch, status, 
     assert len(server.requests) == 1
 
 
+def filtered(**more: Any) -> Reply:
+    return answers({"choices": [{"finish_reason": "content_filter", **more}]})
+
+
+@pytest.mark.parametrize(
+    ("reply", "text"),
+    [
+        (answers({"error": {"code": "content_filter", "message": "no"}}, 400), ""),
+        (answers({"error": {"message": "Content Exists Risk"}}, 400), ""),
+        (filtered(), ""),
+        (filtered(message=None), ""),
+        (filtered(message={"content": "I am"}), "I am"),
+    ],
+)
+def test_what_a_content_filter_refuses_or_cuts_off_is_a_completion(server, reply, text):
+    server.replies = [reply]
+    completion = endpoint(server.url).complete(MESSAGES)
+    assert isinstance(completion, Completion) and completion.finish_reason == "content_filter"
+    assert completion.text == text and completion.usage["prompt_tokens"] > 20
+    assert len(server.requests) == 1
+
+
 @pytest.mark.parametrize(
     ("error", "kind"),
     [

@@ -27,9 +27,11 @@ from tripwright.domains import dialect_named, dialects, domain_of
 from tripwright.domains.travelplanner.task import TripTask
 from tripwright.episode import Session, open_session
 from tripwright.errors import UserError
+from tripwright.evals.evaluate import choose_policy
 from tripwright.llm.client import ChatEndpoint, Completion, Fault, RequestedCall
 from tripwright.llm.endpoint import MOST_FAULTS
 from tripwright.policies.endpoint import EndpointPolicy
+from tripwright.policies.settings import PolicySettings
 from tripwright.training.trips import GeneratedTrips, expert_session
 from tripwright.transcript import StopReason
 from tripwright.world.store import World
@@ -327,6 +329,7 @@ def test_check_says_what_an_endpoint_can(name, serve, typed):
         (Fault("rejected", "no tools here"), StopReason.UNSCORED),
         (Fault("context_overflow", "too long"), StopReason.CONTEXT_OVERFLOW),
         (Completion("<answer>[", (), "length", {}), StopReason.MAX_TURN_TOKENS),
+        (Completion("<answer>[]</answer>", (), "content_filter", {}), StopReason.CONTENT_FILTER),
         (Completion("", (), "stop", {}), StopReason.FORMAT_ERROR),
     ],
 )
@@ -334,6 +337,15 @@ def test_why_an_episode_ends(world, outcome, reason):
     transcript = play_one(world, Script(outcome)).transcript
     assert transcript.stop_reason is reason
     assert (transcript.fault is not None) == (reason is StopReason.UNSCORED)
+
+
+def test_what_a_content_filter_ends_is_left_out_where_one_wants_it_so(world):
+    cut = Completion("<answer>[]</answer>", (), "content_filter", {})
+    played = play_one(world, Script(cut), spares_filtered=True).transcript
+    assert played.stop_reason is StopReason.UNSCORED and len(played.segments) == 2
+    with pytest.raises(UserError, match="failed, unscored"):
+        settings = PolicySettings(model="m", base_url="http://localhost/v1", filtered="left-out")
+        choose_policy(settings, dialect_named("planner_r1"))
 
 
 def test_a_fault_puts_no_words_into_the_models_mouth(world):

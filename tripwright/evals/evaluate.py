@@ -380,7 +380,10 @@ def _endpoint(settings: PolicySettings, dialect: Dialect) -> PolicyChoice:
         "native_tools": settings.native_tools,
         "tokens_counted_by": counter.name,
     }
-    policy = EndpointPolicy(endpoint, settings.concurrency, settings.native_tools, counter)
+    spares = named("--filtered", settings.filtered or "failed", {"failed": False, "unscored": True})
+    if spares:  # which changes rates
+        identity["filtered"] = "unscored"
+    policy = EndpointPolicy(endpoint, settings.concurrency, settings.native_tools, counter, spares)
     return PolicyChoice(policy, None, identity, decoding | extra)
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tripwright.errors import UserError
-from tripwright.llm.endpoint import Endpoint, Fault, FaultKind
+from tripwright.llm.endpoint import Endpoint, Fault, FaultKind, Reply
 
 __all__ = ["ChatEndpoint", "Completion", "Fault", "FaultKind", "RequestedCall"]
 
@@ -88,8 +88,9 @@ class ChatEndpoint(Endpoint):
     ) -> Completion | Fault:
         """One assistant message. Without `tools` the text may hold calls in another notation,
         `<tool_call>…`, for the caller to parse. `max_tokens` in place of the endpoint's own; `seen`
-        gets the answer that it is read from. Raises UserError where a parameter is refused that
-        `cures` knows, because it would be every time."""
+        gets the answer that it is read from. What a content filter refuses or cuts off has the
+        finish_reason "content_filter". Raises UserError where a parameter is refused that `cures`
+        knows, because it would be every time."""
         optional = {
             "temperature": self.temperature,
             "top_p": self.top_p,
@@ -104,9 +105,14 @@ class ChatEndpoint(Endpoint):
             for word, cure in self.cures.items():
                 if word in words and OF_TOOLS.get(word, word) in body:
                     raise UserError(f"{reply.message} Give {cure}.")
-            return reply
+            if reply.kind != "content_filter":
+                return reply
+            # a service that has read the prompt may ask its price
+            refused = Completion("", (), "content_filter", {})
+            reply = Reply((refused, {}), 0.0, reply.attempts, {}, len(json.dumps(body)))
         completion, answer = reply.value
-        seen(answer)
+        if answer:
+            seen(answer)
         calls = (call.name + call.arguments for call in completion.tool_calls)
         said = "".join([completion.text, completion.reasoning, *calls])
         completion.usage.update(_usage(answer.get("usage"), reply.sent_bytes, len(said.encode())))
@@ -126,7 +132,8 @@ def _completion(body: Any) -> Completion:
     """Reads a chat completion, failing (AttributeError, KeyError, IndexError, TypeError) where a
     field is missing or of another type."""
     choice = body["choices"][0]
-    message = choice["message"]
+    is_filtered = choice.get("finish_reason") == "content_filter"
+    message = (choice.get("message") or {}) if is_filtered else choice["message"]
     calls = tuple(
         _requested_call(call, position)
         for position, call in enumerate(message.get("tool_calls") or ())

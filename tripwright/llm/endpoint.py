@@ -136,8 +136,12 @@ LONGEST_WAIT_S = 60.0  # between two attempts, where the server asks for none
 HOPELESS_STATUS = {401, 402, 403, 404}
 # what servers say of a context that is full
 OVERFLOWS = ("context_length", "context length", "context window", "maximum model length")
+# what they say of a prompt that their content filter refuses: OpenAI's, Alibaba's, DeepSeek's
+FILTERS = ("content_filter", "data_inspection_failed", "content exists risk")
 # header → environment variable
 ACCOUNT_HEADERS = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
+
+FINAL = ("rejected", "context_overflow", "content_filter")  # faults that another attempt has too
 
 FaultKind = Literal[
     "timeout",
@@ -147,6 +151,7 @@ FaultKind = Literal[
     "bad_response",
     "rejected",
     "context_overflow",
+    "content_filter",
     "stopped",
 ]
 
@@ -245,7 +250,7 @@ class Endpoint:
             if not isinstance(outcome, Fault):
                 seconds = time.monotonic() - started
                 return Reply(outcome, seconds, attempt, headers, len(content or b""))
-            if outcome.kind in ("rejected", "context_overflow") or attempt > self.max_retries:
+            if outcome.kind in FINAL or attempt > self.max_retries:
                 return Fault(outcome.kind, outcome.message, attempt)
             server_wait_s = retry_after_s(headers.get("retry-after"))
             if server_wait_s is not None:
@@ -353,6 +358,8 @@ class Endpoint:
         if status >= 500 or status in (408, 409):
             return Fault("server_error", answer)
         words = f"{code} {message}".lower()
+        if any(said in words for said in FILTERS):
+            return Fault("content_filter", answer)
         overflow = any(said in words for said in OVERFLOWS)
         return Fault("context_overflow" if overflow else "rejected", answer)
 

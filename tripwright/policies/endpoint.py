@@ -68,7 +68,8 @@ Notation = Literal["native", "hermes", "verbatim"]
 class EndpointPolicy:
     """`concurrency` sessions are in flight at once. Without `native_tools` the schemas go into the
     system prompt. `counter` keeps the dialect's limits in tokens; without one they are the
-    server's to keep."""
+    server's to keep. An episode that the endpoint's content filter ends is a failure of the model;
+    with `spares_filtered` it is unscored."""
 
     def __init__(
         self,
@@ -76,10 +77,11 @@ class EndpointPolicy:
         concurrency: int = 8,
         native_tools: bool = True,
         counter: TokenCounter | None = None,
+        spares_filtered: bool = False,
     ):
         self.name = endpoint.model
         self._endpoint, self._concurrency, self._native_tools = endpoint, concurrency, native_tools
-        self._counter = counter
+        self._counter, self._spares_filtered = counter, spares_filtered
         self._calls: PaidCalls | None = None
 
     def keep(self, calls: PaidCalls) -> None:
@@ -106,14 +108,26 @@ class EndpointPolicy:
         calls = self._calls
         request = CallKey.of(session.task.id, session.transcript.turns, sent, offered)
         if calls and (stored := calls.find(request)):
-            _take(session, stored)
+            self._take(session, stored)
         elif breaker.is_open:
             session.fail(breaker.why)
         else:
             send = partial(self._endpoint.complete, sent, offered, session.turn_budget)
             outcome = calls.ask(request, send) if calls else send()
             breaker.note(outcome)
-            _take(session, outcome)
+            self._take(session, outcome)
+
+    def _take(self, session: Session, outcome: Completion | Fault) -> None:
+        count(session.transcript, requests=1)
+        if isinstance(outcome, Completion):
+            count(session.transcript, **counted(outcome))
+            if outcome.finish_reason == "content_filter" and self._spares_filtered:
+                return session.fail("the endpoint's content filter refused a turn or cut it off")
+            session.take(turn_of(outcome, session.dialect.turns))
+        elif outcome.kind == "context_overflow":
+            session.overflow()
+        else:
+            session.fail(f"{outcome.kind} after {outcome.attempts} attempts: {outcome.message}")
 
     def check(self, dialect: Dialect, logprobs: bool = True) -> dict[str, Any]:
         """What the endpoint can, as one answer shows it to a conversation in this dialect, of a
@@ -162,21 +176,15 @@ def notation(dialect: Dialect, native_tools: bool) -> Notation:
     return "native" if native_tools else "hermes"
 
 
-def _take(session: Session, outcome: Completion | Fault) -> None:
-    count(session.transcript, requests=1)
-    if isinstance(outcome, Completion):
-        count(session.transcript, **counted(outcome))
-        text = turn_text(outcome, session.dialect.turns)
-        session.take(Turn(text, cut=outcome.finish_reason == "length"))
-    elif outcome.kind == "context_overflow":
-        session.overflow()
-    else:
-        session.fail(f"{outcome.kind} after {outcome.attempts} attempts: {outcome.message}")
-
-
 def count(transcript: Transcript, **amounts: float) -> None:
     for name, amount in amounts.items():
         transcript.usage[name] = transcript.usage.get(name, 0) + amount
+
+
+def turn_of(completion: Completion, form: TurnFormat) -> Turn:
+    ended = completion.finish_reason
+    text = turn_text(completion, form)
+    return Turn(text, cut=ended == "length", filtered=ended == "content_filter")
 
 
 def turn_text(completion: Completion, form: TurnFormat) -> str:

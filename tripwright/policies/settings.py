@@ -101,7 +101,7 @@ CURES = {
 
 # what an endpoint can be told and nobody else, what models, and what players of a domain
 OF_ENDPOINTS = (
-    *("tokenizer", "thinking", "thinking_field"),
+    *("tokenizer", "thinking", "thinking_field", "filtered"),
     *("price_in", "price_out", "price_cached", "max_cost_usd"),
 )
 OF_MODELS = ("model", "base_url")
@@ -166,6 +166,11 @@ class PolicySettings:
     )
     max_tokens_field: str = setting(
         "max_tokens", f"endpoint: how the length of an answer is sent: {', '.join(LENGTHS)}."
+    )
+    filtered: str | None = setting(
+        None,
+        "endpoint: episodes that its content filter ends are failed (of the model) or unscored.",
+        show_default="failed",
     )
     requests_per_second: float | None = setting(
         None, "endpoint: at most so many, retries included.", min=0.001

@@ -57,7 +57,7 @@ from tripwright.agent.chat import EstimatedTokens
 from tripwright.agent.dialect import Dialect
 from tripwright.domains import domain_of
 from tripwright.domains.place import PlaceOptions
-from tripwright.episode import Session, Turn, close_session, open_session
+from tripwright.episode import Session, close_session, open_session
 from tripwright.episode import Task as Trip
 from tripwright.errors import UserError
 from tripwright.evals.evaluate import open_tasks, read_requests, settled_rules
@@ -66,7 +66,7 @@ from tripwright.evals.run_card import queries_entry, run_card
 from tripwright.evals.scoreboard import score_records
 from tripwright.llm.client import Completion, RequestedCall
 from tripwright.llm.paid_calls import counted
-from tripwright.policies.endpoint import Notation, count, messages, notation, turn_text
+from tripwright.policies.endpoint import Notation, count, messages, notation, turn_of
 from tripwright.runs import LinePlace, Run, episode_lines, record_at, transcripts_at
 from tripwright.transcript import Transcript
 from tripwright.verdict import State, Verdict
@@ -186,8 +186,7 @@ async def converse(session: Session, native_tools: bool) -> None:
         if completion.finish_reason == "model_length":
             session.overflow()
         else:  # in a thread, because a live tool may take seconds
-            text = turn_text(completion, session.dialect.turns)
-            turn = Turn(text, cut=completion.finish_reason == "length")
+            turn = turn_of(completion, session.dialect.turns)
             await to_thread.run_sync(session.take, turn)
 
 

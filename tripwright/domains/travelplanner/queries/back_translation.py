@@ -170,7 +170,7 @@ def understood(
         text = text[1:-1].strip()
     if (
         not text
-        or completion.finish_reason == "length"
+        or completion.finish_reason in ("length", "content_filter")
         or "<think>" in text
         or text[0] in "{[#*|"
         or len(text) > LONGEST_WORDING
