@@ -28,7 +28,7 @@ class HarmlessOutput:
     finds."""
 
     def __init__(self, beneath: Any):
-        self.beneath = beneath
+        self.beneath = terminal(beneath)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.beneath, name)
@@ -41,11 +41,6 @@ class HarmlessOutput:
 
     def isatty(self) -> bool:
         return False
-
-
-def harmless_output(stream: Any) -> Any:
-    """In front of the stream, once. None is a stream that the caller closed."""
-    return None if stream is None else HarmlessOutput(terminal(stream))
 
 
 def terminal(stream: Any) -> Any:

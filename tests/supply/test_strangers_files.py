@@ -169,11 +169,3 @@ def test_a_server_started_in_a_strangers_folder_imports_nothing_of_it(tmp_path, 
     finally:
         process.terminate()
         process.communicate(timeout=60)
-
-
-def test_a_refusal_that_quotes_a_file_moves_no_cursor(tmp_path, capsys):
-    plans = tmp_path / "p.jsonl"
-    plans.write_text('{"query": {"\\u001b]0;owned\\u0007": 1}, "plan": []}\n')
-    main(["show", str(plans), "--world", str(tmp_path / "\x1b[2J")])
-    said = capsys.readouterr()
-    assert "\x1b" not in said.err + said.out and "\x07" not in said.err + said.out

@@ -28,7 +28,7 @@ from tripwright import __version__
 from tripwright.cli.options import command as as_command
 from tripwright.cli.verbs import Verb, all_verbs, groups
 from tripwright.errors import UserError, one_line
-from tripwright.progress import harmless_output
+from tripwright.progress import HarmlessOutput
 
 # What extras bring without naming it in pyproject.toml: module → the requirement that brings it.
 BROUGHT = {
@@ -51,8 +51,9 @@ def main(argv: Sequence[str] | None = None, verbs: Sequence[Verb] | None = None)
     """Run one command line (default: this process's arguments; all verbs) and return its exit
     code."""
     words = list(sys.argv[1:] if argv is None else argv) or ["--help"]
-    streams = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = map(harmless_output, streams)  # which a bug's traceback passes, too
+    streams: Any = sys.stdout, sys.stderr  # None: the caller closed it, and wants no output
+    # a bug's traceback is harmless, too
+    sys.stdout, sys.stderr = (stream and HarmlessOutput(stream) for stream in streams)
     code = _exit_code(words, all_verbs() if verbs is None else verbs)
     sys.stdout, sys.stderr = streams
     return code
@@ -61,7 +62,7 @@ def main(argv: Sequence[str] | None = None, verbs: Sequence[Verb] | None = None)
 def _exit_code(words: list[str], verbs: Sequence[Verb]) -> int:
     try:
         code = _run(words, verbs)
-        if sys.stdout is not None:  # None: the caller closed it, and wants no output
+        if sys.stdout is not None:
             # a reader that left is noticed here, not in the interpreter's shutdown
             sys.stdout.flush()
         return code

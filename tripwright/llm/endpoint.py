@@ -203,7 +203,7 @@ class Endpoint:
     # over all threads, retries included
     requests_per_second: float | None = field(default=None, kw_only=True)
     # clients that no thread uses now, the last used first: it is the most likely to be still open
-    _free: deque[tuple[httpx2.Client, _Clock]] = field(
+    _free: deque[tuple[httpx2.Client, _Timed]] = field(
         default_factory=deque, init=False, repr=False, compare=False
     )
     _pace: Pace = field(init=False, repr=False, compare=False)
@@ -299,23 +299,22 @@ class Endpoint:
         import httpx2
 
         if self._free:
-            client, clock = self._free.pop()
+            client, backend = self._free.pop()
         else:
             limits = httpx2.Limits(
                 max_connections=1, max_keepalive_connections=1, keepalive_expiry=KEPT_SECONDS
             )
             client = httpx2.Client(timeout=self.timeout_s, limits=limits, verify=self._verify)
-            clock = _Clock()
-            # the first, and those to proxies that the environment names
+            # with a transport for each proxy that the environment names; httpx2 has no other way
             transports: list[Any] = [client._transport, *client._mounts.values()]
+            backend = _Timed(transports[0]._pool._network_backend)
             for transport in filter(None, transports):
-                pool = transport._pool  # httpx2 has no other way
-                pool._network_backend = _Timed(pool._network_backend, clock)
-        clock.ends_at = time.monotonic() + self.timeout_s
+                transport._pool._network_backend = backend
+        backend.ends_at = time.monotonic() + self.timeout_s
         try:
             yield client
         finally:
-            self._free.append((client, clock))
+            self._free.append((client, backend))
 
     @cached_property
     def _verify(self) -> Any:
@@ -423,28 +422,18 @@ def redirect_host(base_url: str, target: str) -> str:
     return shown_url(f"{parts.scheme}://{parts.netloc}")
 
 
-class _Clock:
-    """When the attempt ends for which a client is used now."""
-
-    ends_at = 0.0
-
-    def left_s(self) -> float:
-        """Raises TimeoutError."""
-        if (left_s := self.ends_at - time.monotonic()) <= 0:
-            raise TimeoutError
-        return left_s
-
-
 # what waits for the other side, and how many arguments it has before its timeout
 STEPS = {"connect_tcp": 2, "start_tls": 2, "read": 1, "write": 1}
 
 
 class _Timed:
-    """A network backend of httpcore2, or a stream of one, whose every step has the time that is
-    left of the attempt. Its own timeout would begin anew with each byte that comes in."""
+    """A network backend of httpcore2, or a stream of one, whose every step ends with the attempt,
+    at `first.ends_at`: a timeout of each step would begin anew with each byte that comes in."""
 
-    def __init__(self, inner: Any, clock: _Clock):
-        self._inner, self._clock = inner, clock
+    ends_at = 0.0
+
+    def __init__(self, inner: Any, first: _Timed | None = None):
+        self._inner, self._first = inner, first or self
 
     def __getattr__(self, name: str) -> Any:
         step = getattr(self._inner, name)
@@ -452,8 +441,10 @@ class _Timed:
             return step
 
         def timed(*what: Any, **how: Any) -> Any:
-            done = step(*what[: STEPS[name]], **{**how, "timeout": self._clock.left_s()})
-            return _Timed(done, self._clock) if name in ("connect_tcp", "start_tls") else done
+            if (left_s := self._first.ends_at - time.monotonic()) <= 0:
+                raise TimeoutError
+            done = step(*what[: STEPS[name]], **{**how, "timeout": left_s})
+            return _Timed(done, self._first) if name in ("connect_tcp", "start_tls") else done
 
         return timed
 

@@ -255,17 +255,10 @@ class PaidCalls:
         own."""
         own = {
             name: amount
-            for name, amount in counted(completion).items()
+            for name, amount in completion.usage.items()
             if not name.startswith("discarded_")
         }
         self.usage.update({"requests": 1, **own})
-
-
-def counted(completion: Completion) -> dict[str, float]:
-    """What a completion adds to an account. `uncounted_requests`: the endpoint did not say how many
-    tokens it used."""
-    whole = all(name in completion.usage for name in COUNTED[:2])
-    return completion.usage if whole else {**completion.usage, "uncounted_requests": 1}
 
 
 def _discard(usage: dict[str, float], lost: Completion) -> None:

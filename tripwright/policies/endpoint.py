@@ -34,7 +34,7 @@ from tripwright.episode import Session, Turn
 from tripwright.errors import UserError
 from tripwright.llm.client import ChatEndpoint, Completion, Fault, RequestedCall
 from tripwright.llm.endpoint import Breaker
-from tripwright.llm.paid_calls import COUNTED, CallKey, PaidCalls, counted
+from tripwright.llm.paid_calls import COUNTED, CallKey, PaidCalls
 from tripwright.policies.base import play_in_threads
 from tripwright.transcript import Segment, ToolCall, Transcript
 
@@ -120,7 +120,7 @@ class EndpointPolicy:
     def _take(self, session: Session, outcome: Completion | Fault) -> None:
         count(session.transcript, requests=1)
         if isinstance(outcome, Completion):
-            count(session.transcript, **counted(outcome))
+            count(session.transcript, **outcome.usage)
             if outcome.finish_reason == "content_filter" and self._spares_filtered:
                 return session.fail("the endpoint's content filter refused a turn or cut it off")
             session.take(turn_of(outcome, session.dialect.turns))

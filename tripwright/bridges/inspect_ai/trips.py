@@ -65,7 +65,6 @@ from tripwright.evals.outcome import Outcome
 from tripwright.evals.run_card import queries_entry, run_card
 from tripwright.evals.scoreboard import score_records
 from tripwright.llm.client import Completion, RequestedCall
-from tripwright.llm.paid_calls import counted
 from tripwright.policies.endpoint import Notation, count, messages, notation, turn_of
 from tripwright.runs import LinePlace, Run, episode_lines, record_at, transcripts_at
 from tripwright.transcript import Transcript
@@ -100,7 +99,7 @@ def completion_of(output: ModelOutput) -> Completion:
         )
         for call in output.message.tool_calls or ()
     )
-    usage: dict[str, float] = {}
+    usage: dict[str, float] = {"uncounted_requests": 1}
     if output.usage is not None:
         usage = {
             "prompt_tokens": output.usage.input_tokens,
@@ -182,7 +181,7 @@ async def converse(session: Session, native_tools: bool) -> None:
             chat_messages(session.transcript, how, schemas, session.context_from), tools=offered
         )
         completion = completion_of(output)
-        count(session.transcript, requests=1, **counted(completion))
+        count(session.transcript, requests=1, **completion.usage)
         if completion.finish_reason == "model_length":
             session.overflow()
         else:  # in a thread, because a live tool may take seconds

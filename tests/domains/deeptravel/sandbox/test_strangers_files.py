@@ -67,15 +67,3 @@ def test_an_answer_that_is_none_is_one_line(tmp_path, body, capsys):
         out = ["--snapshot", DAY, "--out", str(tmp_path / "x.sqlite")] if verb == "export" else []
         main(["sandbox", verb, "--store", str(path), *out])
         assert "Traceback" not in capsys.readouterr().err
-
-
-def test_a_store_cannot_speak_to_the_terminal(tmp_path, capsys):
-    escape = "\x1b]0;owned\x07"
-    path = stored(
-        tmp_path / "a.sqlite", SandboxQuestion(f"poi{escape}", f"maps{escape}", "1", "{}", DAY)
-    )
-    assert main(["sandbox", "info", "--store", str(path)]) == 0
-    other = stored(tmp_path / "b.sqlite", SandboxQuestion("poi", "maps", "1", "{}", f"x{escape}"))
-    assert main(["sandbox", "info", "--store", str(other)]) == 2
-    said = "".join(capsys.readouterr())
-    assert "owned" in said and not {"\x1b", "\x07"} & set(said)

@@ -70,9 +70,8 @@ def solve(  # long: most of it is help
         else:
             typer.echo(("" if number == 1 else "\n") + page(query, solved))
         at_home += query.org in place.cities
-        if not terminal(
-            sys.stdout
-        ).isatty():  # on a terminal the plans themselves show how far it is
+        # on a terminal the plans themselves show how far it is
+        if not terminal(sys.stdout).isatty():
             status.show(f"solved {number:,} requests, {unmet:,} without a plan")
     status.end()
     if not at_home:
