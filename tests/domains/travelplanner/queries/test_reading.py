@@ -381,6 +381,7 @@ UNCLEAR = {
         We prefer Italian food to French.
         We keep far from Italian food.
         We want traditional food.
+        We would like an Indian adventure.
         We love Italian food, and we want a hotel.
         Please send the itinerary in French, we love food.
     """,
@@ -396,6 +397,7 @@ UNCLEAR = {
         We mind shared rooms.
         Any accommodation but shared rooms.
         We want a shared room, breakfast included.
+        We would like to spend $900 on entire rooms.
         We have no preference for a shared room.
     """,
     "transportation": """
@@ -426,6 +428,7 @@ UNCLEAR = {
         No flights, but we are open to them.
         We want to use public transport.
         We avoid flights in March.
+        Our budget of $900 excludes flights.
     """,
 }
 

@@ -173,16 +173,21 @@ COMPANY = GROUP | frozenset("we us our ourselves they their themselves party".sp
 
 
 class Phrase(NamedTuple):
-    field: str  # that it gives; UNCLEAR, NO_FIELDS, "home" (back where one started), "last date"
+    """`field` is the one that it gives, or UNCLEAR, "home" (back where one started), "last date";
+    "nothing", "subject" and "food" give none."""
+
+    field: str
     value: str | None  # where the phrase itself is the value
     pattern: re.Pattern[str]
     subjects: frozenset[str]  # that a sentence with it speaks of
-    company: frozenset[str]  # subjects: it means nothing where its sentence speaks of one of them
+    company: frozenset[str]  # subjects: it is understood where its sentence speaks of one of them
 
+
+# what a sentence speaks of with a phrase of these fields; with one of the others, of the trip
+SUBJECTS = {"nothing": "any", "house rule": "rooms", "room type": "rooms"}
+SUBJECTS |= {field: field for field in ("cuisine", "food", "transportation", "budget")}
 
 UNCLEAR = "unclear"  # the field of phrases that are known to leave open what is meant
-# of phrases that give none: they mean nothing, there or anywhere, or only name a subject
-NO_FIELDS = ("nothing", "company", "subject")
 NOTHING = Phrase("nothing", None, re.compile(""), frozenset(), frozenset())  # a word alone
 
 
@@ -264,13 +269,14 @@ def grammar() -> Grammar:
     for name, template in idioms["slots"].items():
         slots[name] = _piece(template, slots)
     phrases: dict[str, list[Phrase]] = {}
-    none = frozenset[str]()
     for field, template in _templates(idioms, written):
         piece = _piece(template, slots)
+        field, _, company = field.partition(" with ")
         field, _, value = field.partition(" = ")
-        named = frozenset(value.split() if field in NO_FIELDS else [_subject(field)])
-        subjects, company = (none, named) if field == "company" else (named | {"any"}, none)
-        phrase = Phrase(field, value or None, re.compile(piece.pattern), subjects, company)
+        subjects = frozenset({"any", value if field == "subject" else SUBJECTS.get(field, "trip")})
+        phrase = Phrase(
+            field, value or None, re.compile(piece.pattern), subjects, frozenset(company.split())
+        )
         for first in piece.firsts:
             phrases.setdefault(first, []).append(phrase)
     found: dict[str, set[str]] = {}
@@ -278,16 +284,6 @@ def grammar() -> Grammar:
         for word in words.split():
             found.setdefault(word, set()).add(subject)
     return Grammar(phrases, {word: frozenset(subjects) for word, subjects in found.items()})
-
-
-def _subject(field: str) -> str:
-    """What a phrase of this field speaks of, as the words that mean nothing are listed by it."""
-    match field:
-        case "house rule" | "room type":
-            return "rooms"
-        case "cuisine" | "transportation" | "budget":
-            return field
-    return "trip"
 
 
 def _templates(idioms: Mapping[str, Any], written: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
