@@ -1,9 +1,14 @@
 """Reading and writing files so that a killed process leaves them whole: written beside their place
-and moved into it, or appended to line by line (`Journal`) and taken up again."""
+and moved into it, or appended to line by line (`Journal`) and taken up again.
+
+A folder may be a stranger's, so whatever is read in it or written to it goes through `open_file`. A
+folder that the user named may be reached through links; below it none is followed out of it
+(`check_inside`)."""
 
 from __future__ import annotations
 
 import csv
+import errno
 import fcntl
 import io
 import json
@@ -12,22 +17,75 @@ import os
 import re
 import secrets
 import shutil
+import stat
 import tempfile
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import IO, Any, NamedTuple, Self
 
-from tripwright.errors import NotJson, UserError, read_json
+from tripwright.errors import NotJson, UserError, first_line, read_json
+
+MB = 1 << 20
+# a TOML file; what is read into memory whole, such as a JSON object or a training's metrics, and
+# one line of a file of any length
+MOST_OF_TOML, MOST_AT_ONCE = MB, 64 * MB
+MOST_NESTED = 100  # levels of a JSON object; what reads them goes down one call or two a level
+
+
+def open_file(
+    path: Path, mode: str = "rb", most: int | None = None, follow: bool = False, **how: Any
+) -> Any:
+    """`open` of a regular file of at most `most` bytes. `follow`: the user named this file, not a
+    folder, and it may be a link. Raises UserError for a link, a pipe, a device or a folder, at once
+    and with nothing read or written, and for a longer file."""
+
+    def opener(name: str, flags: int) -> int:
+        try:
+            # a pipe without a writer would keep us waiting
+            flags |= os.O_NONBLOCK | (0 if follow else os.O_NOFOLLOW)
+            descriptor = os.open(name, flags, 0o666)
+        except OSError as error:
+            if error.errno not in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
+                raise
+            raise UserError(f"'{path}' is no regular file, or a link to one.") from None
+        found, problem = os.fstat(descriptor), "is no regular file"
+        if stat.S_ISREG(found.st_mode):
+            if most is None or found.st_size <= most:
+                return descriptor
+            problem = f"is too large: {found.st_size / MB:,.0f} MB, of at most {most / MB:,.0f}"
+        os.close(descriptor)
+        raise UserError(f"'{path}' {problem}.")
+
+    return open(path, mode, opener=opener, **how)
+
+
+def check_inside(folder: Path, path: Path) -> None:
+    """Raises UserError where a link on the way from `folder` to `path` leads out of it."""
+    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
+        raise UserError(f"'{path}' leads out of '{folder}' by a link, which is not followed.")
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
     """Whoever reads `path` sees the old content or the new one, however this process ends."""
+    with replacing(path) as file:
+        file.write(content.encode("utf-8") if isinstance(content, str) else content)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """A file to write piece by piece, which takes its place when all is well and leaves nothing
+    behind when not."""
+    make_parent(path)
     partial = path.with_name(path.name + ".partial")
-    with _named(path):
-        partial.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
-    os.replace(partial, path)
+    try:
+        with _named(path), open_file(partial, "wb") as out:
+            yield out
+        os.replace(partial, path)
+    except BaseException:
+        partial.unlink(missing_ok=True)
+        raise
 
 
 # for the weights of `tripwright serve model`: a training in the same folder finds it
@@ -44,7 +102,7 @@ def shared_token(path: Path) -> str:
             print(TOKEN_BEGIN + secrets.token_urlsafe(32), file=partial, flush=True)
             with suppress(FileExistsError):  # another has come first
                 os.link(partial.name, path)
-    with path.open() as file:
+    with open_file(path, "r", follow=True) as file:
         token = "" if os.fstat(file.fileno()).st_mode & 0o077 else file.readline(200).strip()
     if not token.startswith(TOKEN_BEGIN):  # a recipe may name any file, and any address
         raise UserError(f"'{path}' is no file with a token that its owner alone can read.")
@@ -57,14 +115,15 @@ def whole_folder(path: Path) -> Iterator[Path]:
     killed process has left there is gone. Raises UserError where another process fills it now."""
     partial = path.with_name(path.name + ".partial")
     partial.mkdir(parents=True, exist_ok=True)
-    folder = os.open(partial, os.O_RDONLY)  # its lock dies with this process
+    # its lock dies with this process; no link, since what it holds is removed
+    folder = os.open(partial, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
         if not _is_ours(folder, partial):
             raise UserError(
                 f"Another process is writing '{path}' now. Wait for it, or choose another folder."
             )
         for left in partial.iterdir():
-            shutil.rmtree(left) if left.is_dir() else left.unlink()
+            left.unlink() if left.is_symlink() or not left.is_dir() else shutil.rmtree(left)
         try:
             yield partial
         except BaseException:
@@ -94,13 +153,44 @@ def _named(path: Path) -> Iterator[None]:
         raise
 
 
+@contextmanager
+def written_by_library(folder: Path) -> Iterator[None]:
+    """Each library has an error of its own for a disk that is full. Raises UserError for it."""
+    try:
+        yield
+    except (OSError, UserError):
+        raise
+    except Exception as error:
+        raise UserError(
+            f"'{folder}' cannot be written: {first_line(error)}. Is the disk full?"
+        ) from error
+
+
 def json_object(path: Path) -> dict[str, Any] | None:
     """What `path` holds, or None where that is no JSON object, or no file."""
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, FileNotFoundError):
+        return read_object(path)
+    except (UserError, FileNotFoundError):
         return None
-    return record if isinstance(record, dict) else None
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """The JSON object of a file. Raises UserError that says what is wrong with it."""
+    with open_file(path, most=MOST_AT_ONCE) as file:
+        text = file.read()
+    try:
+        record = read_json(text, keeps_repeated=True)
+    except NotJson as problem:
+        raise UserError(f"'{path}' is not JSON ({problem}).") from None
+    if not isinstance(record, dict):
+        raise UserError(f"'{path}' is not a JSON object.")
+    level: list[Any] = [record]
+    for _ in range(MOST_NESTED):
+        held = [value for value in level if isinstance(value, dict | list)]
+        level = [each for v in held for each in (v.values() if isinstance(v, dict) else v)]
+        if not level:
+            return record
+    raise UserError(f"'{path}' is nested more than {MOST_NESTED} levels deep.")
 
 
 def write_json_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
@@ -112,7 +202,7 @@ def write_json_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> None:
 def json_lines(path: Path) -> Iterator[tuple[int, Any]]:
     """(line number, value) for every line that is not empty. Raises UserError at the first that is
     no JSON."""
-    with path.open("rb") as lines:
+    with open_file(path, follow=True) as lines:
         for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
@@ -129,12 +219,19 @@ _FORMULA = re.compile(r"[=@\t\r]|[+-](?![\d.]+(e[+-]?\d+)?$)")
 def toml_table(path: Path) -> dict[str, Any]:
     """Raises UserError, which repeats nothing of the file: somebody may have put a key there."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(toml_text(path))
     except OSError as error:
         raise UserError(f"'{path}' cannot be read: {error.strerror}.") from None
+    except RecursionError:
+        raise UserError(f"{path}: not TOML: nested too deeply.") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         place = re.search(r"at (line \d+, column \d+|end of document)", str(error))
         raise UserError(f"{path}: not TOML{f' {place[0]}' if place else ''}.") from None
+
+
+def toml_text(path: Path) -> str:
+    with open_file(path, most=MOST_OF_TOML, follow=True) as file:
+        return str(file.read().decode("utf-8"))
 
 
 def csv_text(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -157,7 +254,8 @@ def csv_rows(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     """(line number, column → cell) of a table, as spreadsheets save it. Raises UserError for what
     is none."""
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        with open_file(path, follow=True) as file:
+            text = file.read().decode("utf-8-sig")
     except (OSError, UnicodeDecodeError):
         raise UserError(f"No table at '{path}': expected CSV in UTF-8.") from None
     rows = csv.DictReader(io.StringIO(text, newline=""), strict=True)
@@ -179,15 +277,18 @@ class Line(NamedTuple):
     text: bytes
 
 
-def whole_lines(path: Path) -> Iterator[Line]:
-    """The lines of a file that is only ever appended to, but for empty ones.
+def whole_lines(path: Path, most: int | None = None) -> Iterator[Line]:
+    """The lines of a file of at most `most` bytes that is only ever appended to, but for empty
+    ones. Raises UserError for a line that is longer than any of ours.
 
     What stands behind the last end of line was torn by a kill, or is still being written: it is no
     line yet. If it is a whole JSON object then nothing of it is missing but its end, and it counts.
     """
     offset = 0
-    with path.open("rb", buffering=1 << 16) as lines:
-        for number, text in enumerate(lines, start=1):
+    with open_file(path, most=most, buffering=1 << 16) as lines:
+        for number, text in enumerate(iter(lambda: lines.readline(MOST_AT_ONCE), b""), start=1):
+            if len(text) == MOST_AT_ONCE:
+                raise UserError(f"{path}:{number}: a line of {MOST_AT_ONCE // MB} MB or more.")
             if not text.isspace() and (text.endswith(b"\n") or _is_object(text)):
                 yield Line(number, offset, text)
             offset += len(text)
@@ -248,7 +349,7 @@ class Journal:
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True)
         # unbuffered: what could not be written must not come with what is written later
-        self._file = path.open("ab", buffering=0)
+        self._file = open_file(path, "ab", buffering=0)
         try:
             self._lock(in_use)
             self._file.truncate(0 if restart else self._take_up(take, foreign))
@@ -324,6 +425,30 @@ def is_no_model(model: str | Path) -> bool:
     owner, slash, name = str(model).partition("/")
     is_name = slash and owner and name and "/" not in name and owner[0] not in ".~"
     return not Path(model).is_dir() and (not is_name or Path(owner).is_dir())
+
+
+TEMPLATES = "additional_chat_templates"  # of a model folder, the one in it that libraries look into
+
+
+def model_file(path: Path) -> Path:
+    """A file of a model folder; in the hub's cache, the blob that a snapshot's name links to."""
+    folder = Path(os.path.realpath(path.parent))
+    snapshots = folder.parents[folder.name == TEMPLATES]
+    blob = Path(os.path.realpath(path))
+    is_hub = snapshots.name == "snapshots" and blob.parent == snapshots.parent / "blobs"
+    return blob if is_hub else path
+
+
+def check_model_files(model: str | Path) -> None:
+    """Before libraries open by name what a model's folder holds; a name on a hub is none. Raises
+    UserError for a file that `open_file` refuses, and for a text too large to be a model's."""
+    folder, templates = Path(model), Path(model) / TEMPLATES
+    check_inside(folder, templates)
+    places = [place for place in (folder, templates) if place.is_dir()]
+    for path in (path for place in places for path in place.iterdir()):
+        if not path.is_dir():
+            is_text = path.suffix in (".json", ".jinja", ".txt", ".model")
+            open_file(model_file(path), most=MOST_AT_ONCE if is_text else None).close()
 
 
 def check_folder(folder: Path) -> None:

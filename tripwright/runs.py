@@ -12,6 +12,7 @@ episodes are then read one at a time.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -19,7 +20,14 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from tripwright.errors import NotJson, UserError, printable, read_json
-from tripwright.files import Journal, json_object, keep_lines, whole_lines
+from tripwright.files import (
+    MOST_AT_ONCE,
+    Journal,
+    json_object,
+    keep_lines,
+    open_file,
+    whole_lines,
+)
 
 # of every run
 JUDGEMENTS = "judgements.jsonl"
@@ -113,7 +121,7 @@ class EpisodeLine:
             raise self.problem(f"it has no {missing}") from None
         except UserError:
             raise
-        except (TypeError, AttributeError, ValueError):
+        except (TypeError, AttributeError, ValueError, RecursionError):
             raise self.problem("expected a line as 'tripwright run' writes it") from None
 
     def problem(self, why: str) -> UserError:
@@ -121,8 +129,11 @@ class EpisodeLine:
 
 
 def transcripts_in(path: Path) -> Path:
-    """The transcripts of a run folder; any other path is a file of them, or none at all."""
-    return path / TRANSCRIPTS if path.is_dir() else path
+    """The transcripts of a run folder; any other path is a file of them, or none at all, which may
+    be named by a link."""
+    if path.is_dir():
+        return path / TRANSCRIPTS
+    return path.resolve() if path.is_symlink() and path.is_file() else path
 
 
 def transcripts_at(path: Path, what: str = "transcripts") -> Path:
@@ -162,7 +173,7 @@ def episode_lines(path: Path, at: Iterable[LinePlace] | None = None) -> Iterator
     """The latest line of each episode, in the order of the file; with `at`, the lines in these
     places and this order."""
     at = places(path) if at is None else at
-    with path.open("rb", buffering=1 << 16) as lines:
+    with open_file(path, buffering=1 << 16) as lines:
         for place in at:
             lines.seek(place.offset)
             yield EpisodeLine(path, place, lines.readline())
@@ -222,7 +233,7 @@ def logged_steps(metrics: Path) -> tuple[list[Record], int]:
 
 def readable_lines(path: Path) -> Iterator[Record]:
     """The objects of a file of lines that a training writes; {} for a line that holds none."""
-    for line in whole_lines(path) if path.is_file() else ():
+    for line in whole_lines(path, MOST_AT_ONCE) if os.path.lexists(path) else ():
         try:
             record = read_json(line.text)
         except NotJson:

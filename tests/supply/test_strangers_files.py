@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 import urllib.request
@@ -12,10 +13,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fastapi import FastAPI
+from starlette.testclient import TestClient
 
 from tests.evals.test_report import synthetic_run
 from tripwright.cli.main import main
 from tripwright.errors import UserError
+from tripwright.server.runs import RunPages
+from tripwright.world.generator import build_tables
+from tripwright.world.store import World, write_world
 
 torch = pytest.importorskip("torch")
 
@@ -24,6 +30,8 @@ from tripwright.data.statistics import token_counter
 from tripwright.inference.local import load_model
 from tripwright.training.checkpoint import MANIFEST, STATE, Checkpoints
 from tripwright.training.nano import NanoShape, new_model
+from tripwright.training.run_folder import RunFolder
+from tripwright.training.stages import take_stages
 
 ROOT = Path(__file__).parents[2]
 SHAPE = NanoShape(hidden=16, layers=1, heads=2, kv_heads=1, head_size=8, feed_forward=16)
@@ -169,3 +177,74 @@ def test_a_server_started_in_a_strangers_folder_imports_nothing_of_it(tmp_path, 
     finally:
         process.terminate()
         process.communicate(timeout=60)
+
+
+HOSTILE = {
+    "pipe": os.mkfifo,
+    "device": lambda file: file.symlink_to("/dev/zero"),
+    "link": lambda file: file.symlink_to(Path(__file__).resolve()),
+    "endless": lambda file: (file.touch(), os.truncate(file, 3 << 30)),  # takes no room
+    "no text": lambda file: file.write_bytes(b'{"a": "\xff"}\n'),
+    "deep": lambda file: file.write_text("[" * 200_000 + "]" * 200_000 + "\n"),
+}
+
+
+@pytest.mark.parametrize("make", HOSTILE.values(), ids=HOSTILE)
+def test_nothing_in_a_run_folder_stops_anothers_page(make, tmp_path):
+    files = ("recipe.json", "metrics.jsonl", "eval/after_rl/transcripts.jsonl")
+    folder, page, bad = tmp_path / "runs", tmp_path / "page.html", list[str]()
+    good = [str(synthetic_run(folder / name, 3, 3)) for name in ("1", "2", "\x1b[2J\udcff")]
+    for name in files:
+        bad.append(str(synthetic_run(folder / Path(name).name, 3, 3)))
+        (folder / Path(name).name / name).unlink(missing_ok=True)
+        make(folder / Path(name).name / name)
+    assert main(["report", *good[:1], *bad, "--out", str(page)]) == 0
+    assert main(["compare", *good[:2], *bad]) == 0
+    pages = FastAPI()
+    pages.include_router(RunPages(folder).router)
+    told = page.read_text().split("What cannot be read")[1]
+    board = TestClient(pages).get("/runs/").text
+    for name in (Path(each).name for each in files):
+        assert name in told
+        assert f'href="report?run={name}"' in board
+    assert board.count('href="report?run=') == 5
+    assert "rename it" in board and "\x1b" not in board
+
+
+@pytest.mark.parametrize("name", ["run.lock", "recipe.json.partial", "metrics.jsonl", "model"])
+def test_nothing_is_written_or_removed_through_a_link(name, tmp_path, tiny_recipe):
+    theirs, run = tmp_path / "theirs", tmp_path / "run"
+    file = theirs / "file" if name == "model" else theirs
+    for folder in (file.parent, run):
+        folder.mkdir(exist_ok=True)
+    file.write_text('{"stage": "sft", "step": 1}\n')
+    (run / name).symlink_to(theirs)
+    with pytest.raises(UserError):
+        take_stages(RunFolder(run, tiny_recipe))
+    assert file.read_text() == '{"stage": "sft", "step": 1}\n'
+
+
+@pytest.mark.parametrize("kind", ["pipe", "device", "link"])
+def test_the_files_of_models_and_worlds_are_their_own(kind, model, tmp_path):
+    world = write_world(tmp_path / "world", build_tables("nano", 7)).folder
+    files = (model / "config.json", model / "tokenizer.json", model / "x.json")
+    for file in (*files, world / "manifest.json", world / "world.sqlite"):
+        kept = file.rename(tmp_path / "kept") if file.exists() else None
+        HOSTILE[kind](file)
+        with pytest.raises(UserError):
+            load_model(model) if file in files else World.open(world)
+        file.unlink()
+        if kept:
+            kept.rename(file)
+
+
+def test_a_models_weights_lie_in_its_folder_or_in_the_hubs_cache(model, tmp_path):
+    snapshot, blobs = tmp_path / "hub" / "snapshots" / "0123", tmp_path / "hub" / "blobs"
+    snapshot.mkdir(parents=True)
+    shutil.copytree(model, blobs)
+    for file in blobs.iterdir():
+        (snapshot / file.name).symlink_to(f"../../blobs/{file.name}")
+    load_model(snapshot)
+    index = {"weight_map": {"w": "../hub/blobs/model.safetensors"}}
+    (model / "model.safetensors.index.json").write_text(json.dumps(index))
+    assert "expected a file of this folder" in refusal(model)

@@ -16,6 +16,7 @@ from typing import TextIO
 
 import pytest
 
+import tripwright.world.importer as importer
 from tests.world.stored_texts import city_texts, flight_texts, ground_texts
 from tripwright.errors import UserError
 from tripwright.world.importer import SOURCES, import_world
@@ -208,13 +209,13 @@ def test_a_distance_keeps_the_word_that_the_source_has_for_missing(source, tmp_p
 
 
 def test_a_table_that_cannot_be_read_is_not_taken_for_a_full_disk(source, tmp_path, monkeypatch):
-    broken, opened = source / "restaurants.csv", Path.open
+    broken, opened = source / "restaurants.csv", importer.open_file
 
     def failing(path: Path, *args: object, **options: object):
         text = opened(path, *args, **options)
         return BrokenFile(text) if path == broken else text
 
-    monkeypatch.setattr(Path, "open", failing)
+    monkeypatch.setattr(importer, "open_file", failing)
     with pytest.raises(UserError, match=r"restaurants\.csv' cannot be read: Input/output error\.$"):
         import_world(source, tmp_path / "world")
     assert [path.name for path in tmp_path.iterdir()] == ["source"]

@@ -22,7 +22,13 @@ from typing import Any, NamedTuple
 
 from tripwright.agent.dialect import Dialect
 from tripwright.errors import UserError, first_line
-from tripwright.files import is_no_model
+from tripwright.files import (
+    MOST_AT_ONCE,
+    check_model_files,
+    is_no_model,
+    model_file,
+    open_file,
+)
 
 # of the models that are made here, which learn the tools from episodes: it shows none
 BARE_TEMPLATE = (
@@ -253,6 +259,7 @@ def load_tokenizer(place: str | Path) -> Any:
         raise UserError(
             f"No tokenizer in '{place}': expected tokenizer.json, as it comes with the model."
         )
+    check_model_files(path)
     import transformers
 
     try:
@@ -278,7 +285,8 @@ class TokenWords:
         try:
             from tokenizers import Tokenizer
 
-            return cls(Tokenizer.from_file(str(path)))
+            with open_file(model_file(path), most=MOST_AT_ONCE) as file:
+                return cls(Tokenizer.from_buffer(file.read()))
         except Exception:  # the library raises no narrower one for a file that it cannot read
             return None
 

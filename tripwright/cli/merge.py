@@ -7,7 +7,7 @@ from pathlib import Path
 from tripwright.cli.options import Json, argument, option
 from tripwright.cli.table import print_figures
 from tripwright.errors import UserError
-from tripwright.files import make_parent, whole_folder
+from tripwright.files import make_parent, whole_folder, written_by_library
 
 
 def merge(
@@ -36,7 +36,7 @@ def merge(
         raise UserError(f"'{out}' is there already. Choose a new folder for --out.")
     make_parent(out)
     model, tokenizer = load_model(adapter)
-    with whole_folder(out) as partial:  # whole or not at all
+    with whole_folder(out) as partial, written_by_library(partial):
         save_model(merged(model), partial)
         tokenizer.save_pretrained(partial)
     print_figures({"model": str(out), "adapter": str(adapter)}, as_json)

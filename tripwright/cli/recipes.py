@@ -10,6 +10,7 @@ from pathlib import Path
 import typer
 
 from tripwright.cli.options import Json, argument
+from tripwright.files import toml_text
 from tripwright.training.recipe_list import all_recipes, recipe_named, recipes_folder
 
 
@@ -30,7 +31,7 @@ def recipes(
     """
     if name is not None:
         recipe = recipe_named(name)
-        text = Path(recipe.path).read_text(encoding="utf-8").rstrip()
+        text = toml_text(Path(recipe.path)).rstrip()
         typer.echo(json.dumps(asdict(recipe)) if as_json else text)
         return
     entries = all_recipes(recipes_folder())

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tripwright.data.trajectories import StoredEpisode, replacing
+from tripwright.data.trajectories import StoredEpisode
 from tripwright.errors import UserError
-from tripwright.files import json_object, write_atomically
+from tripwright.files import json_object, replacing, write_atomically
 from tripwright.transcript import Segment
 
 SHAREGPT_ROLES = {"user": "human", "assistant": "gpt", "tool": "observation"}

@@ -30,14 +30,12 @@ that allow words outside the tags |
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -48,7 +46,7 @@ from tripwright.domains.domain import Domain
 from tripwright.domains.place import ClosedWorld, same_place
 from tripwright.errors import UserError, first_problem
 from tripwright.evals.comparison import run_names
-from tripwright.files import make_parent
+from tripwright.files import replacing
 from tripwright.runs import (
     CARD,
     SCORE,
@@ -59,6 +57,7 @@ from tripwright.runs import (
     episode_lines,
     object_in,
     places,
+    transcripts_in,
 )
 from tripwright.tools.answer import ToolError
 from tripwright.transcript import Segment, StopReason, Transcript
@@ -186,7 +185,7 @@ def read_trajectories(paths: Iterable[Path]) -> Iterator[StoredEpisode]:
                 f"No file of trajectories at '{path}'. Expected a JSONL file, as made by"
                 " 'tripwright data collect'."
             )
-        empty = True
+        path, empty = transcripts_in(path), True
         for line in episode_lines(path, places(path, tries_again=path.name == TRANSCRIPTS)):
             empty = False
             episode = read_episode(line)
@@ -233,20 +232,6 @@ def asked_for(request: Any) -> dict[str, Any]:
         by_alias=True, include=set(type(request).model_fields) - {"id"}
     )
     return fields
-
-
-@contextmanager
-def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """A file to write piece by piece, which takes its place when all is well and leaves nothing
-    behind when not."""
-    make_parent(path)
-    partial = path.with_name(path.name + ".partial")
-    try:
-        with partial.open("wb") as out:
-            yield out
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 # ---- which episodes are worth learning from

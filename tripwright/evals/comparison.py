@@ -28,11 +28,11 @@ import tripwright.evals.run_card as run_card
 import tripwright.evals.scoreboard as scoreboard
 from tripwright.domains import domain_of, domains
 from tripwright.domains.place import ClosedWorld
-from tripwright.errors import UserError
+from tripwright.errors import UserError, printable
 from tripwright.evals.outcome import Outcome, facts_of
 from tripwright.evals.power import ROUNDING, Scatter
 from tripwright.evals.scoreboard import SEED, ByQuery, PerQuery, Section
-from tripwright.files import json_object
+from tripwright.files import check_inside, json_object
 from tripwright.progress import StatusLine
 from tripwright.runs import RECIPE, TRANSCRIPTS, Run, episode_lines, object_in
 from tripwright.statistics.rates import SMALLEST_P, holm, paired_interval, sign_flip, wilson
@@ -52,6 +52,10 @@ Pair = tuple[Fraction | int, Fraction | int]  # part and whole
 Judge = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
+class UnreadableRun(UserError):
+    """Of the runs to compare; without it there is nothing to compare."""
+
+
 def compare_folders(
     folders: Sequence[Sequence[Path]],
     allow_unlike: bool = False,
@@ -62,12 +66,21 @@ def compare_folders(
 ) -> dict[str, Any]:
     """`folders` holds runs, or several that are seeds of one another. With `rules`, all plans are
     judged anew in `world`. `apart`: no run is taken for a seed of another unless it was given as
-    one. Raises UserError for runs that cannot be compared."""
+    one. A run that cannot be read is left out, with a note. Raises UserError for runs that cannot
+    be compared, and where the first cannot be read."""
     flat = [folder for several in folders for folder in several]
     if len(flat) < 2:
         raise UserError(f"A comparison needs at least two runs, found {len(flat)}.")
-    named = zip(flat, names or run_names(flat), strict=True)
-    runs = [_read(folder, name, world, rules) for folder, name in named]
+    runs, unreadable = list[ComparedRun](), dict[str, str]()
+    for folder, name in zip(flat, names or run_names(flat), strict=True):
+        try:
+            runs.append(_read(folder, name, world, rules))
+        except (UserError, OSError) as problem:
+            unreadable[name] = printable(str(problem))
+    readable = {run.folder for run in runs}
+    if len(runs) < 2 or flat[0] not in readable:
+        raise UnreadableRun(next(iter(unreadable.values())))
+    folders = [kept for each in folders if (kept := [one for one in each if one in readable])]
     # first: without any, runs that are allowed to be unlike could not be compared either
     queries = _common_queries(runs)
     differing = run_card.unlike({run.name: run.card for run in runs})
@@ -75,6 +88,7 @@ def compare_folders(
         raise UserError(refusal(differing))
     groups = _groups(folders, runs, apart, allow_unlike)
     record = Comparison(groups, queries).record()
+    record["notes"] += [f"{name} is left out: {why}" for name, why in unreadable.items()]
     return {**record, "unlike": differing, "rejudged": rules is not None}
 
 
@@ -147,6 +161,7 @@ def _evaluation_folder(folder: Path) -> Path:
     """The folder with the transcripts: the run itself, or the main evaluation of a training."""
     for place in (folder, *(folder / "eval" / name for name in EVALUATIONS)):
         if (place / TRANSCRIPTS).is_file():
+            check_inside(folder, place)
             return place
     found = ", ".join(sorted(path.parent.name for path in folder.glob(f"eval/*/{TRANSCRIPTS}")))
     raise UserError(

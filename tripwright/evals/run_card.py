@@ -31,7 +31,7 @@ import tripwright
 from tripwright.agent.dialect import Dialect
 from tripwright.domains import domain_of, domains, own_domains
 from tripwright.errors import UserError
-from tripwright.files import write_atomically
+from tripwright.files import check_model_files, write_atomically
 from tripwright.runs import CARD, TRANSCRIPTS, VERSION, VERSION_ENTRY, Run, object_in
 
 ALIKE = (
@@ -186,6 +186,7 @@ def model_fingerprint(folder: str | Path) -> str | None:
     folder, end = Path(folder), 1 << 20
     if not folder.is_dir():
         return None
+    check_model_files(folder)
     digest = hashlib.sha256()
     for path in sorted(p for p in folder.iterdir() if p.suffix in (".json", ".safetensors")):
         size = path.stat().st_size

@@ -20,7 +20,7 @@ import tripwright.inference.models as models
 from tripwright.agent.chat import ChatFormat, load_tokenizer
 from tripwright.episode import Session
 from tripwright.errors import UserError, first_line
-from tripwright.files import is_no_model
+from tripwright.files import check_model_files, is_no_model
 from tripwright.inference.branching import Branching, SessionSource, Trees
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.engine import InferenceEngine
@@ -142,6 +142,7 @@ def load_model(
 def inspect_model(folder: str | Path) -> tuple[Any, Any]:
     """(config, tokenizer) of what `load_model` would load. Raises UserError, before a weight is
     read, for a model that cannot be played here and for files that are not whole."""
+    check_model_files(folder)
     if models.is_adapter(folder):
         models.check_peft(f"'{folder}' is a LoRA adapter, which")
         config, tokenizer = inspect_model(models.base_of(folder))

@@ -35,7 +35,7 @@ from annotated_types import Ge, Gt, Lt, MinLen
 from torch import Tensor
 
 from tripwright.errors import UserError, first_line
-from tripwright.files import is_no_model, json_object
+from tripwright.files import is_no_model, json_object, model_file, open_file
 from tripwright.runs import STAGES
 
 AUTO = "auto"
@@ -146,10 +146,12 @@ def check_whole(folder: Path) -> None:
 
     names = [SINGLE]
     if index.is_file():
-        weights = (json_object(index) or {}).get("weight_map")
+        weights = (json_object(model_file(index)) or {}).get("weight_map")
         if not isinstance(weights, dict) or not weights:
             raise UserError(f"{none}: {INDEX} names no weights. Download it again.")
         names = sorted(set(map(str, weights.values())))
+    if outside := [name for name in names if Path(name).name != name]:
+        raise UserError(f"{none}: {INDEX} names {outside[0]!r}, expected a file of this folder.")
     for name in names:
         try:
             with safe_open(folder / name, "pt"):
@@ -168,10 +170,10 @@ def check_whole(folder: Path) -> None:
         )
 
 
-def memory_bytes() -> float | None:
+def memory_bytes() -> int | None:
     """Of this machine; None where it is not told."""
     try:
-        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (ValueError, OSError, AttributeError):
         return None
 
@@ -321,6 +323,7 @@ def put_adapter(model: Any, folder: str | Path) -> None:
     _check_plain(config, folder)
     base = config["base_model_name_or_path"]
     try:
+        open_file(model_file(Path(folder) / WEIGHTS), most=memory_bytes()).close()
         found = load_file(Path(folder) / WEIGHTS)
     except (OSError, SafetensorError) as error:
         raise UserError(
@@ -409,7 +412,7 @@ def _name_base(model: Any, base: str) -> None:
 
 
 def _config(folder: Path) -> dict[str, Any]:
-    config = json_object(folder / CONFIG)
+    config = json_object(model_file(folder / CONFIG))
     if config is None or config.get("peft_type") != "LORA":
         found = "no JSON object" if config is None else f"peft_type {config.get('peft_type')!r}"
         raise UserError(f"'{folder / CONFIG}' is not of a LoRA adapter of peft: found {found}.")

@@ -25,6 +25,7 @@ import torch
 
 from tripwright.episode import Session, Turn
 from tripwright.errors import UserError
+from tripwright.files import check_model_files
 from tripwright.inference.branching import SessionSource
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.engine import InferenceEngine
@@ -176,6 +177,7 @@ class TokenService:
         files = sorted(Path(folder).glob("*.safetensors"))
         if not files:
             raise UserError(f"No weights (*.safetensors) in '{folder}'.")
+        check_model_files(folder)
         weights = {name: tensor for file in files for name, tensor in load_file(file).items()}
         self.put(weights, f"'{folder}'")
 

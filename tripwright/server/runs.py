@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from threading import Lock
-from typing import Annotated
+from threading import BoundedSemaphore
+from typing import Annotated, NamedTuple
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Query
@@ -20,7 +20,7 @@ from markupsafe import Markup
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from tripwright.errors import UserError, counted
+from tripwright.errors import UserError, counted, first_line, printable
 from tripwright.evals.report import report_page
 from tripwright.evals.report.folder import TOP_LEVEL_RUN, Json, ReportedRun, metric_of
 from tripwright.evals.report.markup import Estimate, of_words
@@ -61,7 +61,8 @@ class RunPages:
         self._board = lru_cache(1)(_leaderboard)
         self._report = lru_cache(MOST_DRAWN)(_report)
         self._body = lru_cache(MOST_DRAWN)(_live_body)
-        self._lock = Lock()  # one page is drawn at a time
+        # few pages of a kind are drawn at a time: a large run keeps nobody from the others'
+        self._drawing = {kind: BoundedSemaphore(4) for kind in ("board", "report", "body")}
         self.router = APIRouter(include_in_schema=False)
         for path, route in (
             ("/runs/", self.leaderboard),
@@ -74,13 +75,13 @@ class RunPages:
 
     def leaderboard(self) -> Response:
         runs = run_folders(self._folder)
-        with self._lock:
+        with self._drawing["board"]:
             page = self._board(self._folder, tuple(runs.items()), _mark(runs.values()))
         return _html(page, NO_SCRIPTS)
 
     def report(self, run: Named) -> Response:
         folders = tuple(self._chosen(run).values())
-        with self._lock:
+        with self._drawing["report"]:
             page = self._report(folders, _mark(folders))
         return _html(page, OWN_SCRIPTS)
 
@@ -95,7 +96,7 @@ class RunPages:
         mark = _mark(chosen.values())
         if seen == mark:
             return Response(status_code=204, headers={"X-Seen": mark})
-        with self._lock:
+        with self._drawing["body"]:
             content = self._body(tuple(chosen.items()), mark)
         return HTMLResponse(content, headers={"X-Seen": mark})
 
@@ -139,34 +140,45 @@ def _live_body(runs: tuple[tuple[str, Path], ...], mark: str) -> bytes:
 # ---- the leaderboard
 
 
+class Entry(NamedTuple):
+    """A run on the leaderboard. `facts`: what it was examined by; `row` as in a PageTable."""
+
+    card: Json
+    final: Estimate | None
+    facts: str
+    row: tuple[str, str, list[Value]]
+
+
 def _leaderboard(folder: Path, runs: tuple[tuple[str, Path], ...], mark: str) -> str:
-    """Runs in groups that may be compared, the best first, each with its interval."""
-    reported = dict[str, ReportedRun]()
+    """Runs in groups that may be compared, the best first, each with its interval; what cannot be
+    shown of a run is said in its row."""
+    groups, without = list[list[Entry]](), list[Entry]()
+    unreadable = list[tuple[str, str, list[Value]]]()
     for name, path in runs:
-        with suppress(UserError):  # it has only begun, or is no run
-            reported[name] = ReportedRun(path)
-    groups: list[dict[str, ReportedRun]] = []
-    without = dict[str, ReportedRun]()
-    for name, run in reported.items():
-        card = _evaluation_card(run)
-        if not card or not _final(run):
-            without[name] = run
+        try:
+            entry = _entry(name, path, _mark([path]))
+            alike = (each for each in groups if not unlike({"": each[0].card, name: entry.card}))
+            group = next(alike, None) if entry.card and entry.final else without
+        except Exception as problem:  # whatever lies in one folder, the others are shown
+            unreadable.append((printable(name), "", [Cell(printable(first_line(problem)), css="")]))
             continue
-        for group in groups:
-            first, other = next(iter(group.items()))
-            if not unlike({first: _evaluation_card(other), name: card}):
-                group[name] = run
-                break
-        else:
-            groups.append({name: run})
-    tables = list(map(_group_section, sorted(groups, key=len, reverse=True)))
+        if group is None:
+            groups.append(group := [])
+        group.append(entry)
+    tables = [
+        _section("Final pass rate", group[0].facts, sorted(group, key=_value, reverse=True))
+        for group in sorted(groups, key=len, reverse=True)
+    ]
     if without:
         tables.append(_section("Not examined", "", without))
+    if unreadable:
+        table = PageTable.of([Cell("Why", css="")], unreadable, "Run")
+        tables.append(Section("", "Cannot be shown", [table], listed=False))
     words = (
-        f"{counted(len(reported), 'run')} in {folder}. Each table holds runs that were examined"
+        f"{counted(len(runs), 'run')} in {folder}. Each table holds runs that were examined"
         " alike (requests, world, rules, prompt, tools, decoding): only those compare."
     )
-    if not reported:
+    if not runs:
         words = f"No run folder in {folder}. 'train', 'run' and 'quickstart' make such folders."
     lede = Section("", "", [Text(words)], listed=False)
     return ReportPage(
@@ -174,41 +186,39 @@ def _leaderboard(folder: Path, runs: tuple[tuple[str, Path], ...], mark: str) ->
     ).html()
 
 
-def _evaluation_card(run: ReportedRun) -> Json:
-    return object_in(run.score, "run_card")
+def _value(entry: Entry) -> float:
+    return entry.final.value if entry.final else 0.0
 
 
-def _final(run: ReportedRun) -> Estimate | None:
-    return metric_of(run.score, "final")
-
-
-def _group_section(group: dict[str, ReportedRun]) -> Section:
-    card = _evaluation_card(next(iter(group.values())))
+@lru_cache(1_000)
+def _entry(name: str, path: Path, mark: str) -> Entry:
+    """Raises UserError for what is no run, or has only begun."""
+    if not name.isprintable():  # no address leads there
+        raise UserError("Its name holds characters that cannot be shown: rename it.")
+    run = ReportedRun(path)
+    card, final = object_in(run.score, "run_card"), metric_of(run.score, "final")
     facts = [str(card.get("rules") or "")]
     for entry in ("world", "queries", "dialect"):
         value = card.get(entry)
         named = value.get("name") or value.get("count") if isinstance(value, dict) else value
         if named:
             facts.append(f"{named:,} requests" if isinstance(named, int) else str(named))
-    best_first = sorted(
-        group.items(), key=lambda each: getattr(_final(each[1]), "value", 0.0), reverse=True
-    )
-    return _section("Final pass rate", " · ".join(filter(None, facts)), dict(best_first))
+    return Entry(card, final, " · ".join(filter(None, facts)), _row(name, run, card, final))
 
 
-def _section(title: str, about: str, runs: dict[str, ReportedRun]) -> Section:
+def _section(title: str, about: str, entries: Sequence[Entry]) -> Section:
     head: list[str | Cell] = ["Final pass", "Of", Cell("Training", css="")]
-    rows = [_row(name, run) for name, run in runs.items()]
-    parts: list[Part] = [Text(about), PageTable.of(head, rows, "Run")]
-    if len(runs) > 1:
+    parts: list[Part] = [Text(about), PageTable.of(head, [each.row for each in entries], "Run")]
+    if len(entries) > 1:
         parts.append(Text(Markup("<button>Compare the chosen</button>"), ""))
     return Section("", title, parts, listed=False)
 
 
-def _row(name: str, run: ReportedRun) -> tuple[str, str, list[Value]]:
-    address, final = urlencode({"run": name}), _final(run)
+def _row(
+    name: str, run: ReportedRun, card: Json, final: Estimate | None
+) -> tuple[str, str, list[Value]]:
+    address, policy = urlencode({"run": name}), card.get("policy")
     which = run.main.title if run.main and final else ""
-    policy = _evaluation_card(run).get("policy")
     if run.main and run.main.name == TOP_LEVEL_RUN and isinstance(policy, dict):
         which = " ".join(str(policy[key]) for key in ("kind", "model") if policy.get(key))
     named = Markup(
@@ -220,4 +230,5 @@ def _row(name: str, run: ReportedRun) -> tuple[str, str, list[Value]]:
         facts = standing(read(run.path, name))
         words = "; ".join(" ".join(fact) for fact in facts)
         state = Cell(Markup('<a href="live?{}">curves</a>').format(address), (words,), css="")
+    which = "; ".join(filter(None, [which, *run.unreadable]))
     return named, which, [final, of_words(final) if final else "", state]

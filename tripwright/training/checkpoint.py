@@ -19,6 +19,7 @@ import random
 import shutil
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,14 @@ from typing import Any
 import torch
 
 from tripwright.errors import UserError
-from tripwright.files import json_object
+from tripwright.files import (
+    json_object,
+    open_file,
+    whole_folder,
+    write_atomically,
+    written_by_library,
+)
+from tripwright.inference.models import memory_bytes
 from tripwright.training.data_source import file_hash
 
 STATE, MANIFEST, PARTIAL = "state.pt", "manifest.json", ".partial"
@@ -68,17 +76,14 @@ class Checkpoints:
         are left. Raises UserError for a state that could not be read again: better now than when it
         is needed."""
         place = self.folder / f"step-{step:06d}"
-        partial = place.with_name(place.name + PARTIAL)
-        shutil.rmtree(partial, ignore_errors=True)
-        partial.mkdir(parents=True)
-        torch.save(dict(state), partial / STATE)
-        Checkpoint(partial, {}).state(mapped=True)
-        manifest = {"step": step, **facts, "sha256": file_hash(partial / STATE)}
-        (partial / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
-        for path in (partial / STATE, partial / MANIFEST, partial):
-            _force_to_disk(path)
-        shutil.rmtree(place, ignore_errors=True)
-        os.replace(partial, place)
+        with whole_folder(place) as partial, written_by_library(partial):
+            torch.save(dict(state), partial / STATE)
+            Checkpoint(partial, {}).state(mapped=True)
+            manifest = {"step": step, **facts, "sha256": file_hash(partial / STATE)}
+            write_atomically(partial / MANIFEST, json.dumps(manifest, indent=2) + "\n")
+            for path in (partial / STATE, partial / MANIFEST, partial):
+                _force_to_disk(path)
+            shutil.rmtree(place, ignore_errors=True)
         _force_to_disk(self.folder)
         for old in self._places()[self.keep :]:
             shutil.rmtree(old)
@@ -88,11 +93,13 @@ class Checkpoints:
         """The newest that is whole. What lies beyond it (half written, damaged) is removed, damage
         with a word on stderr."""
         for partial in self.folder.glob(f"step-*{PARTIAL}"):
-            shutil.rmtree(partial)
+            shutil.rmtree(partial, ignore_errors=True)
         for place in self._places():
             manifest, state = json_object(place / MANIFEST) or {}, place / STATE
-            if state.is_file() and manifest.get("sha256") == file_hash(state):
-                return Checkpoint(place, manifest)
+            with suppress(UserError, FileNotFoundError):
+                open_file(state, most=memory_bytes()).close()
+                if manifest.get("sha256") == file_hash(state):
+                    return Checkpoint(place, manifest)
             print(
                 f"'{place}' is damaged ({STATE} is not what {MANIFEST} says): it is removed, and"
                 " the checkpoint before it is used",
@@ -110,6 +117,7 @@ class Checkpoints:
     def _places(self) -> list[Path]:
         """Newest first."""
         places = [place for place in self.folder.glob("step-*") if place.name[5:].isdigit()]
+        places = [place for place in places if place.is_dir() and not place.is_symlink()]
         return sorted(places, key=lambda place: int(place.name[5:]), reverse=True)
 
 

@@ -15,6 +15,7 @@ from tripwright.domains.judging import Judged, unchanged
 from tripwright.domains.place import Place, PlaceOptions, same_place
 from tripwright.episode import Task
 from tripwright.errors import UserError
+from tripwright.files import open_file
 from tripwright.runs import transcripts_in
 from tripwright.training.own import source_of
 from tripwright.training.recipe import Recipe
@@ -111,7 +112,7 @@ def file_hash(path: str | Path) -> str:
     """SHA-256. Raises UserError where there is no file."""
     if not Path(path).is_file():
         raise UserError(f"No file at '{path}'.")
-    with Path(path).open("rb") as content:
+    with open_file(Path(path), follow=True) as content:
         return hashlib.file_digest(content, "sha256").hexdigest()
 
 

@@ -29,6 +29,7 @@ import torch
 from transformers import AutoConfig
 
 from tripwright.errors import UserError
+from tripwright.files import check_model_files
 from tripwright.inference.decoder import BLOCK, MOST_IN_BLOCKS, round_up
 from tripwright.inference.models import (
     AUTO,
@@ -134,6 +135,7 @@ def size_of(recipe: Recipe, instead: str | None = None) -> ModelSize:
         shape = ModelShape(**sizes, vocabulary=vocabulary)
         return ModelSize("a new model", "qwen3", shape, True, positions)
     name = base_of(name) if is_adapter(name) else name
+    check_model_files(name)
     try:
         config = AutoConfig.from_pretrained(name, local_files_only=True, trust_remote_code=False)
     except (OSError, ValueError):

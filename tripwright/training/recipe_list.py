@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from tripwright.errors import UserError
+from tripwright.files import toml_text
 
 HEAD = ("does", "rows", "needs", "memory", "time")
 FIRST = ("quickstart", "cold_start", "sft")  # of a folder: what the others begin with
@@ -52,7 +53,7 @@ def all_recipes(folder: Path) -> list[RecipeEntry]:
 
 def entry_of(path: Path, folder: Path) -> RecipeEntry:
     """From the comments at the head of a recipe: the command, then one line each of HEAD."""
-    lines = path.read_text(encoding="utf-8").splitlines()
+    lines = toml_text(path).splitlines()
     pairs = (line[2:].partition(": ") for line in lines if line.startswith("# "))
     texts: dict[str, str] = {}
     for key, _, value in pairs:

@@ -39,7 +39,7 @@ from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
 from tripwright.episode import Session, Task, Turn, closed, open_session
 from tripwright.errors import UserError
-from tripwright.files import whole_folder
+from tripwright.files import whole_folder, written_by_library
 from tripwright.inference.branching import Branching
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.local import LocalPolicy, Sampling
@@ -208,7 +208,7 @@ class ServedPolicy:
             reordered(weights, shift)
         config = copy.deepcopy(self.model.config)
         config.tie_word_embeddings = False
-        with whole_folder(self.folder / self.version) as partial:
+        with whole_folder(self.folder / self.version) as partial, written_by_library(partial):
             save_file(weights, partial / "model.safetensors", metadata={"format": "pt"})
             config.save_pretrained(partial)
 

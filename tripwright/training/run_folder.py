@@ -41,7 +41,16 @@ from transformers.utils import logging
 import tripwright
 from tripwright.domains.judging import FREE as FREE_OF_JUDGING
 from tripwright.errors import UserError
-from tripwright.files import Journal, check_folder, json_object, whole_folder, write_atomically
+from tripwright.files import (
+    Journal,
+    check_folder,
+    check_inside,
+    open_file,
+    read_object,
+    whole_folder,
+    write_atomically,
+    written_by_library,
+)
 from tripwright.inference.models import save_model
 from tripwright.progress import StatusLine
 from tripwright.runs import METRICS, RECIPE, STAGES, WARNINGS, logged_steps, rewind_metrics
@@ -161,6 +170,9 @@ class RunFolder:
         self._record = json.loads(json.dumps(recipe.record()))
         check_folder(self.folder)
         self.folder.mkdir(parents=True, exist_ok=True)
+        for depth in ("*", "*/*"):  # what is out of date there is removed
+            for place in self.folder.glob(depth):
+                check_inside(self.folder, place)
         self.metrics = self.folder / METRICS
         self._held = False
         with self.alone():
@@ -187,7 +199,7 @@ class RunFolder:
         if self._held:
             yield
             return
-        with (self.folder / "run.lock").open("a+", encoding="utf-8") as lock:
+        with open_file(self.folder / "run.lock", "a+", encoding="utf-8") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
@@ -221,7 +233,7 @@ class RunFolder:
     def _settle(self, path: Path, here: dict[str, Any], refusal: str, advice: str = "") -> None:
         """Writes down what the run is of. Raises UserError where steps were taken under something
         else."""
-        earlier = _read_json(path) if path.is_file() else here
+        earlier = read_object(path) if path.is_file() else here
         if differing := describe_changes(_bound(earlier), _bound(here)):
             if self.trained(self.folder):
                 raise UserError(
@@ -240,7 +252,7 @@ class RunFolder:
             "format": FORMAT,
             "stage": stage,
             "recipe_sha256": hashlib.sha256(bound.encode()).hexdigest(),
-            "data": _read_json(self.folder / "data.json"),
+            "data": read_object(self.folder / "data.json"),
             "tripwright": tripwright.__version__,
             "torch": torch.__version__,
             "transformers": version("transformers"),
@@ -265,7 +277,7 @@ class RunFolder:
     def save_model(self, name: str, model: Any, tokenizer: Any) -> None:
         """RUN/model/<name>, whole or not at all."""
         logging.disable_progress_bar()  # a bar per save would drown our own progress
-        with whole_folder(self.model(name)) as partial:
+        with whole_folder(self.model(name)) as partial, written_by_library(partial):
             save_model(model, partial)
             tokenizer.save_pretrained(partial)
 
@@ -386,12 +398,3 @@ def _bound(record: dict[str, Any]) -> dict[str, Any]:
         if isinstance(bound.get(table), dict):
             bound[table] = {k: v for k, v in bound[table].items() if k not in free}
     return bound
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    record = json_object(path)
-    if record is None:
-        raise UserError(
-            f"'{path}' is not a JSON object, so this is no run to continue. Choose another folder."
-        )
-    return record

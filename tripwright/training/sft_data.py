@@ -53,7 +53,7 @@ from tripwright.agent.dialect import Dialect
 from tripwright.agent.turn import ONE_THOUGHT, opening_thoughts, with_thought
 from tripwright.errors import UserError, first_line, read_json
 from tripwright.files import json_lines
-from tripwright.runs import TRANSCRIPTS, episode_lines
+from tripwright.runs import TRANSCRIPTS, episode_lines, transcripts_in
 from tripwright.training.sft import SftSettings
 from tripwright.training.trips import FileSamples, TokenizedRow
 from tripwright.transcript import StopReason, Transcript
@@ -172,9 +172,7 @@ _READ = TrainingConversation.model_fields.keys() - {"where", "unread"}
 def read_conversations(path: str | Path) -> Iterator[TrainingConversation]:
     """Raises UserError with the line's number for a bad line. Of an episode that a run tried
     again, the last try."""
-    path = Path(path)
-    if path.is_dir():
-        path = path / TRANSCRIPTS
+    path = transcripts_in(Path(path))
     if not path.is_file():
         raise UserError(f"No training data at '{path}'. Expected JSONL, Parquet or a run folder.")
     for number, record in _records(path):

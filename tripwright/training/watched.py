@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from tripwright.evals.report.folder import SUPERVISED, Json, reinforcement
@@ -24,12 +25,15 @@ class Watched:
 
     name: str
     rows: list[Json]  # in order, stages one after the other
-    warnings: list[HealthWarning]
     stage: str
     steps: int | None
     share_done: float | None
     seconds_left: float | None
     finished: bool
+
+    @cached_property
+    def warnings(self) -> list[HealthWarning]:
+        return HealthMonitor(self.rows).raised
 
     @property
     def stage_rows(self) -> list[Json]:
@@ -65,8 +69,7 @@ def read(folder: Path, name: str) -> Watched:
     before_rl = "sft" if recipe.get("sft") else "copy_pretraining"
     last_model = "rl" if algorithm or not recipe else before_rl
     finished = (folder / "model" / last_model).is_dir()
-    warnings = HealthMonitor(rows).raised
-    return Watched(name, rows, warnings, stage, int(steps) if steps else None, done, left, finished)
+    return Watched(name, rows, stage, int(steps) if steps else None, done, left, finished)
 
 
 def _course(

@@ -11,7 +11,6 @@ known flights, from which it learns.
 from __future__ import annotations
 
 import csv
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -24,7 +23,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tripwright.errors import UserError
+from tripwright.errors import UserError, read_json
+from tripwright.files import MOST_AT_ONCE, open_file
 from tripwright.world.fill import Surroundings, fill_flights
 from tripwright.world.geography import Position
 from tripwright.world.records import MISSING, WorldTables, road_distance_km
@@ -261,7 +261,7 @@ def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
     """(line number, values). Blank lines are none, as in pandas."""
     tabs: dict[str, Any] = {"delimiter": "\t", "quoting": csv.QUOTE_NONE}
     try:
-        with path.open(encoding="utf-8-sig", newline="") as text:
+        with open_file(path, "r", follow=True, encoding="utf-8-sig", newline="") as text:
             reader = csv.reader(text, **(tabs if path.suffix == ".txt" else {}))
             yield from ((reader.line_num, values) for values in reader if values)
     except (UnicodeDecodeError, csv.Error) as error:
@@ -295,7 +295,8 @@ def _covered_searches(*folders: Path) -> list[tuple[str, str, str]] | None:
     if path is None:
         return None
     try:
-        entries = json.loads(path.read_text(encoding="utf-8"))
+        with open_file(path, most=MOST_AT_ONCE, follow=True) as file:
+            entries = read_json(file.read())
         searches = [(origin, destination, day) for origin, destination, day, *_ in entries]
     except (OSError, ValueError, TypeError):
         searches = [("", "", "")]

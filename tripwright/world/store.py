@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tripwright.errors import UserError
-from tripwright.files import json_object, make_parent, whole_folder
+from tripwright.files import json_object, make_parent, open_file, whole_folder
 from tripwright.world.records import (
     MISSING,
     Accommodation,
@@ -248,6 +248,8 @@ class World:
                 f"No world at '{folder}': expected a folder with {MANIFEST_FILE} and {STORE_FILE}, "
                 "as made by 'tripwright world build' or 'world import'."
             )
+        for path in (manifest_path, folder / STORE_FILE):  # which SQLite opens by its name
+            open_file(path).close()
         manifest = json_object(manifest_path) or {}
         if (
             manifest.get("schema_version") != SCHEMA_VERSION

@@ -35,7 +35,13 @@ from tripwright.bridges.verl.settings import (
 )
 from tripwright.data.export import write_rows
 from tripwright.errors import UserError
-from tripwright.files import keep_lines, whole_lines, write_atomically
+from tripwright.files import (
+    MOST_AT_ONCE,
+    keep_lines,
+    open_file,
+    whole_lines,
+    write_atomically,
+)
 from tripwright.inference.local import inspect_model
 from tripwright.runs import logged_steps
 from tripwright.training.loop import Loop
@@ -172,7 +178,8 @@ def prepare(recipe: Recipe, run: Path, command: VerlCommand) -> None:
 def newest_checkpoint(run: Path) -> int:
     """The last step that verl has saved whole; 0 where it has none."""
     try:
-        return int((run / FOLDER / TRACKER).read_text(encoding="ascii"))
+        with open_file(run / FOLDER / TRACKER, "r", most=MOST_AT_ONCE, encoding="ascii") as step:
+            return int(step.read())
     except (OSError, ValueError):
         return 0
 
@@ -192,7 +199,7 @@ class VerlProcess:
     def __enter__(self) -> VerlProcess:
         (self.folder / STOP).unlink(missing_ok=True)
         environment = {**os.environ, **self.command.environment}
-        with self.log.open("wb") as log:
+        with open_file(self.log, "wb") as log:
             self.process = subprocess.Popen(
                 self.command.arguments,
                 stdout=log,

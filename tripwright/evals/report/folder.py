@@ -5,9 +5,11 @@ run may be killed at any moment, or still be going): what is absent or unreadabl
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,10 +18,10 @@ from typing import Any, Literal, NamedTuple
 
 from tripwright.domains import domains
 from tripwright.domains.domain import Counts
-from tripwright.errors import UserError, counted
+from tripwright.errors import UserError, counted, printable
 from tripwright.evals.outcome import Outcome
 from tripwright.evals.report.markup import Estimate, estimate, number, plain
-from tripwright.files import json_object
+from tripwright.files import check_inside, read_object
 from tripwright.runs import (
     BEST,
     CARD,
@@ -70,54 +72,74 @@ _ABSENT = {
 
 class ReportedRun:
     """`evaluations` by their names, in order; `best` says which of those between the steps of
-    training is the best. `missing`: what is absent or unreadable, in words."""
+    training is the best. `missing`: what is absent, `unreadable`: what is there and cannot be read,
+    in words."""
 
     def __init__(self, path: Path):
         """Raises UserError for what is no run folder, or holds nothing to report."""
         self.path = path
-        self.missing = [words for name, words in _ABSENT.items() if not (path / name).is_file()]
+        self.missing = [w for name, w in _ABSENT.items() if not os.path.lexists(path / name)]
+        self.unreadable: list[str] = []
         self._works: dict[Path, list[Work]] = {}
         self.evaluations = dict[str, Evaluation]()
         for name, folder in _evaluations(path).items():
-            if not (file := folder / SCORE).is_file():
+            if not os.path.lexists(file := folder / SCORE):
                 self.missing.append(f"no {file.relative_to(path)}, so there are no final metrics")
             words = EVALUATIONS.get(name, (plain(name).capitalize(), "", 4))
-            found = Evaluation(self, name, folder, self._read(file), *words)
-            if found.score or found.transcripts:
-                self.evaluations[name] = found
+            with self._told():
+                check_inside(path, folder)
+                found = Evaluation(self, name, folder, self._read(file), *words)
+                if found.score or found.transcripts:
+                    self.evaluations[name] = found
         if not any(each.transcripts for each in self.evaluations.values()):
             self.missing.append(f"no {TRANSCRIPTS}, so no episodes are shown")
-        self.metrics, unreadable = logged_steps(path / METRICS)  # a row for each step, in order
-        if unreadable:
-            self.missing.append(f"{counted(unreadable, 'unreadable line')} of {METRICS} left out")
+        self.metrics, bad_lines = list[Json](), 0  # a row for each step, in order
+        with self._told():
+            self.metrics, bad_lines = logged_steps(path / METRICS)
+        if bad_lines:
+            self.unreadable.append(f"{counted(bad_lines, 'unreadable line')} of {METRICS} left out")
         self.card, self.difficulty = self._read(path / CARD), self._read(path / DIFFICULTY)
         self.comparison = self._read(path / COMPARISON)
-        self.warnings = list(filter(None, readable_lines(path / WARNINGS)))  # oldest first
-        self.recipe, self.best = (json_object(path / name) or {} for name in (RECIPE, BEST))
-        if not (self.metrics or self.evaluations or self.card):
+        self.warnings = list[Json]()  # oldest first
+        with self._told():
+            self.warnings.extend(filter(None, readable_lines(path / WARNINGS)))
+        self.recipe, self.best = self._read(path / RECIPE), self._read(path / BEST)
+        if not (self.metrics or self.evaluations or self.card or self.unreadable):
             raise UserError(
                 f"Nothing to report in '{path}': found none of {SCORE}, eval/*/{SCORE}, {METRICS},"
                 f" {TRANSCRIPTS}, {CARD}."
             )
 
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """What cannot be read is said, and the rest is read."""
+        try:
+            yield
+        except FileNotFoundError:
+            pass
+        except (UserError, OSError) as problem:
+            self.unreadable.append(printable(str(problem)))
+
     def _read(self, file: Path) -> Json:
-        record = json_object(file)
-        if record is None and file.is_file():
-            self.missing.append(f"{file.relative_to(self.path)} is not a JSON object")
-        return record or {}
+        with self._told():
+            return read_object(file)
+        return {}
 
     def works(self, path: Path) -> list[Work]:
         """The episodes of one of its transcripts.jsonl."""
         if path not in self._works:
-            works, unreadable = self._works.setdefault(path, []), 0
-            for line in episode_lines(path):
-                try:
-                    works.append(read_work(line.record(), line.place))
-                except (ValueError, KeyError, TypeError, AttributeError):
-                    unreadable += 1
-            if unreadable:
-                lines, name = counted(unreadable, "unreadable line"), path.relative_to(self.path)
-                self.missing.append(f"{lines} of {name} left out")
+            works, bad_lines = self._works.setdefault(path, []), 0
+            Run.at(path.parent).check_version()
+            with self._told():
+                check_inside(self.path, path)
+                for line in episode_lines(path):
+                    try:
+                        works.append(read_work(line.record(), line.place))
+                    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+                        bad_lines += 1
+            if bad_lines:
+                lines, name = counted(bad_lines, "unreadable line"), path.relative_to(self.path)
+                self.unreadable.append(f"{lines} of {name} left out")
         return self._works[path]
 
     def stage(self, *names: str) -> list[Json]:
@@ -185,7 +207,7 @@ class Evaluation:
     @property
     def transcripts(self) -> Path | None:
         file = self.folder / TRANSCRIPTS
-        return file if file.is_file() else None
+        return file if os.path.lexists(file) else None
 
     @property
     def card(self) -> Mapping[str, Any]:

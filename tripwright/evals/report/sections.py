@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from tripwright.domains import fact_title
 from tripwright.errors import UserError, counted
-from tripwright.evals.comparison import compare_folders, refusal, run_names
+from tripwright.evals.comparison import UnreadableRun, compare_folders, refusal, run_names
 from tripwright.evals.report import learning
 from tripwright.evals.report.behaviour import behaviour_section, checkpoints_section
 from tripwright.evals.report.folder import (
@@ -100,6 +100,9 @@ def report_page(
     if len(runs) > 1:
         compared = compared_sections(runs, columns, allow_unlike)
         sections = [result_section(columns, {}), *compared, *drawn, behaviour, *episodes, settings]
+        unreadable = [f"{name}: {words}" for name, run in runs.items() for words in run.unreadable]
+        lacking = Items(unreadable, "plain")
+        sections.append(Section("missing", "What cannot be read", [lacking], listed=False))
         about = f"{counted(len(runs), 'run')} together"
         return ReportPage(" · ".join(runs), about, "", sections, keys=list(runs), viewer=viewer)
     ((name, run),) = runs.items()
@@ -116,7 +119,7 @@ def report_page(
         *episodes,
         settings,
     ]
-    lacking = Items(list(dict.fromkeys(run.missing)), "plain")
+    lacking = Items(list(dict.fromkeys([*run.missing, *run.unreadable])), "plain")
     sections.append(Section("missing", "What this folder does not hold", [lacking], listed=False))
     recipe = run.card.get("recipe") or run.card.get("name")
     if isinstance(recipe, dict):
@@ -338,7 +341,7 @@ def compared_sections(
                     row["runs"][each.title] = object_in(each.score, "metrics").get(name)
             parts, metrics = [*_comparison_parts(comparison), *parts], Section("", "", [])
         except UserError as problem:
-            if not allow_unlike:
+            if not (allow_unlike or isinstance(problem, UnreadableRun)):
                 raise
             parts = [_unlike_warning(differing), Text(str(problem), "note"), *parts]
     return [Section("comparison", "Compared on the same queries", parts), metrics]

@@ -167,7 +167,7 @@ class Viewer:
                     record = record_at(source.path, work.place)
                     episode = drawn(record, words[source.run.path], self.prompts)
                     lines[place] = json.dumps(episode, ensure_ascii=False, allow_nan=False)
-                except (KeyError, TypeError, ValueError, AttributeError):
+                except (KeyError, TypeError, ValueError, AttributeError, RecursionError):
                     continue
             text = "\n".join(lines.values()).encode("utf-8", "replace")
             piece = base64.b64encode(gzip.compress(text, 6, mtime=0)).decode()

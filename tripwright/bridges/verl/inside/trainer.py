@@ -39,6 +39,7 @@ from tripwright.agent.chat import ChatFormat
 from tripwright.bridges.verl import NAME, STATE, STEPS, STOP, policy_loss_name
 from tripwright.bridges.verl.step import Update, conditions_of, uid_of, updates_of
 from tripwright.episode import Episode, Task
+from tripwright.files import open_file, read_object, write_atomically
 from tripwright.rewards.curriculum import CurriculumState
 from tripwright.rewards.reward import Reward
 from tripwright.training.grpo import Grpo, ReplayBuffer
@@ -327,7 +328,7 @@ class TripTrainer(PPOTrainerSync):
         row |= {"gpus": gpus, "device_hours_total": row["device_hours_total"] * gpus}
         if UPDATE_FIGURES["mfu"] in metrics:
             row["mfu"] = float(metrics[UPDATE_FIGURES["mfu"]])
-        with (self.folder / STEPS).open("a", encoding="utf-8") as steps:
+        with open_file(self.folder / STEPS, "a", encoding="utf-8") as steps:
             steps.write(json.dumps({"step": self.global_steps, **row}) + "\n")
         return self.player.batch
 
@@ -375,7 +376,7 @@ class TripTrainer(PPOTrainerSync):
     def _save_checkpoint(self) -> None:
         folder = self.folder / f"global_step_{self.global_steps}"
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / STATE).write_text(json.dumps(self.loop.state_dict()), encoding="utf-8")
+        write_atomically(folder / STATE, json.dumps(self.loop.state_dict()))
         super()._save_checkpoint()  # last of all: it names the newest whole checkpoint
 
     def _load_checkpoint(self) -> None:
@@ -383,4 +384,4 @@ class TripTrainer(PPOTrainerSync):
         self.loop.step = self.global_steps
         if self.global_steps:
             path = self.folder / f"global_step_{self.global_steps}" / STATE
-            self.loop.load_state_dict(json.loads(path.read_text(encoding="utf-8")))
+            self.loop.load_state_dict(read_object(path))

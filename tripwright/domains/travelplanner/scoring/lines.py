@@ -51,6 +51,7 @@ from tripwright.errors import (
     read_json,
     repeated_key,
 )
+from tripwright.files import open_file
 from tripwright.runs import TRANSCRIPTS, episode_lines, object_in, transcripts_at
 from tripwright.verdict import Verdict
 from tripwright.world.store import World
@@ -394,7 +395,7 @@ def read_plan(path: Path, which: str | None, world: World | None) -> PlanLine:
             raise UserError(f"--line is for .jsonl files; '{path}' is read as one plan.")
         return _entry(path, 1, _json(path.read_bytes(), str(path)), world)
     count = 0
-    with path.open("rb") as lines:
+    with open_file(path) as lines:
         for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
