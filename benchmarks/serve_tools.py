@@ -232,7 +232,7 @@ class Server:
         if "serving" not in said:
             raise SystemExit(f"{name} did not start: {said.strip()}")
         with socket.create_connection(("127.0.0.1", port)) as first:
-            first.sendall(b"GET /health HTTP/1.1\r\nhost: here\r\n\r\n")
+            first.sendall(b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n")
             first.recv(1)  # waits for a worker
         pid = self._process.pid
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()

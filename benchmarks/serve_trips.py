@@ -3,9 +3,10 @@ what goes wrong, and what the server's memory does.
 
     python benchmarks/serve_trips.py [--travellers 64] [--seconds 120] [--json]
 
-Each traveller has a cookie of their own, asks for a trip (drawn requests of a generated nano world,
-planned by the expert), reads its events to the end, thinks for up to `--think` seconds and asks
-again. The travellers are one process beside the server's. Needs the `dev` extra.
+Each traveller has an address and a cookie of their own, asks for a trip (drawn requests of a
+generated nano world, planned by the expert), reads its events to the end, thinks for up to
+`--think` seconds and asks again. The travellers are one process beside the server's. Needs the
+`dev` extra.
 """
 
 from __future__ import annotations
@@ -96,7 +97,8 @@ async def traveller(
     url: str, number: int, forms: list[Any], until: float, think: float, seen: Seen
 ) -> None:
     draw = random.Random(number)
-    async with httpx2.AsyncClient(base_url=url, timeout=60) as client:
+    own = httpx2.AsyncHTTPTransport(local_address=f"127.0.1.{number + 1}")  # whose pace it is
+    async with httpx2.AsyncClient(base_url=url, transport=own, timeout=60) as client:
         await asyncio.sleep(draw.random() * think)
         await client.get("/v1/desk")  # as the page does; its cookie says who asks
         while time.monotonic() < until:

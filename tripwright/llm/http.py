@@ -26,13 +26,17 @@ PLACE_OF_KEY = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")  # of a key in a URL:
 FEWEST_CHARACTERS = 8  # a shorter value may be a word of any text
 SHOWN_CHARACTERS = 200  # of a foreign message
 HIDDEN = "***"
-_keys_read: set[str] = set()  # in this process, from variables of any name
+_keys_read: set[str] = set()  # in this process, from variables of any name and from files
 
 
 def key_of(variable: str) -> str:
     """The key in an environment variable, "" where there is none; every Redaction that is made
     later hides it, whatever the variable is called."""
-    key = os.environ.get(variable, "").strip()
+    return hidden(os.environ.get(variable, "").strip())
+
+
+def hidden(key: str) -> str:
+    """The key itself, hidden by every Redaction that is made later."""
     _keys_read.add(key)
     return key
 

@@ -10,11 +10,10 @@ import re
 import socket
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from threading import Lock
 from typing import Any
 
-from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
@@ -99,20 +98,21 @@ class Guard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         app = self._app
         if scope["type"] == "http":
-            app = self._refusal(scope["path"], Headers(scope=scope)) or app
+            headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
+            app = self._refusal(scope["path"], headers) or app
         await app(scope, receive, send)
 
-    def _refusal(self, path: str, headers: Headers) -> ASGIApp | None:
-        host = headers.get("host", "").lower()
+    def _refusal(self, path: str, headers: Mapping[bytes, str]) -> ASGIApp | None:
+        host = headers.get(b"host", "").lower()
         if not self._is_own(_name_in(host)):
             return problem(403, "Ask by this server's address, or allow the name: --allow-host.")
-        origin = headers.get("origin", f"//{host}").lower().partition("//")[2]
+        origin = headers.get(b"origin", f"//{host}").lower().partition("//")[2]
         if origin != host and _name_in(origin) not in self._allowed:
             return problem(403, "A page of another site may not ask here.")
         if len(path) > MOST_PATH_CHARACTERS or not path.isprintable():
             return problem(400, "The path is too long, or holds what cannot be printed.")
-        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-        has_body = headers.get("content-length", "0") != "0" or "transfer-encoding" in headers
+        kind = headers.get(b"content-type", "").partition(";")[0].strip().lower()
+        has_body = headers.get(b"content-length", "0") != "0" or b"transfer-encoding" in headers
         if has_body and kind != "application/json":
             return problem(415, "A body has to be sent as 'Content-Type: application/json'.")
         return None

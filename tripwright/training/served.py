@@ -31,6 +31,7 @@ from annotated_types import Gt
 from tripwright.errors import UserError
 from tripwright.files import WEIGHTS_TOKEN, shared_token
 from tripwright.llm.endpoint import BadAnswer, Endpoint, Fault, Reply
+from tripwright.llm.http import hidden
 
 VLLM = "0.32.0"  # the release that requests are written for and tests run
 # Of a model with tied embeddings vLLM reloads all but the output layer: it is served as untied
@@ -143,7 +144,7 @@ class _Server(Endpoint):
     def _headers(self) -> dict[str, str]:
         headers = super()._headers()
         if not os.environ.get(self.api_key_env):
-            headers["Authorization"] = f"Bearer {shared_token(self.token)}"
+            headers["Authorization"] = f"Bearer {hidden(shared_token(self.token))}"
         return headers
 
     def control(self, path: str, body: Any = None, method: str = "POST") -> Any:
