@@ -8,11 +8,9 @@ they read a run: with intervals over questions and seeds.
 
 Figures are the harness's own; nothing is judged again. Which of them says that an answer passed:
 evalscope's main score, the first score of Inspect's first scorer; 1 is passed. What a harness marks
-as a failure of its own side (a dead endpoint, a dead judge) is unscored.
-
-A file is held against what it states. A sample that it names and does not hold (Inspect's, of a
-cancelled evaluation) was never played, and is unscored; a file is refused where it only counts more
-than it holds, or holds more than it states, or where a sample stands twice.
+as a failure of its own side (a dead endpoint, a dead judge) is unscored, and so is what an Inspect
+log lists and does not hold (of a cancelled evaluation); any other file that does not hold what it
+states is refused.
 
 The figure that decides is the verdict, and each figure is a `measure` of the episode: a mean over
 answers, in which a share of several checks counts as often as it has checks. Where a benchmark has
@@ -25,7 +23,7 @@ import hashlib
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -46,11 +44,10 @@ DECODING = ("temperature", "top_p", "top_k", "max_tokens", "seed")
 
 @dataclass(frozen=True)
 class HarnessAnswer:
-    """One answer as a harness scored it. `question` is equal for samples of the same question, and
-    `sample` says which of them it is; `part` is the subset it belongs to, or how hard it is.
-    `figures` by name, the one that decides first, with the number of checks that each is a share
-    of; empty where the harness's side failed, for which `fault` is the reason. `tokens` were
-    written by the model."""
+    """One answer as a harness scored it. `sample` tells answers to one `question` apart; `part` is
+    the subset it belongs to, or how hard it is. `figures` by name, the one that decides first, with
+    the number of checks that each is a share of; empty where the harness's side failed, for which
+    `fault` is the reason. `tokens` were written by the model."""
 
     question: str
     sample: str
@@ -68,20 +65,17 @@ class HarnessAnswer:
 
 @dataclass(frozen=True)
 class HarnessResult:
-    """`stated`: the samples of the whole evaluation, as (question, sample), or how many they are;
-    None where the harness says neither."""
-
     benchmark: str
     model: str
     version: str | None
     decoding: Json
     answers: Sequence[HarnessAnswer]
-    stated: frozenset[tuple[str, str]] | int | None
+    counted: int | None  # samples of the whole evaluation, where the file does not list them
+    listed: Set[tuple[str, str]] = frozenset()  # (question, sample)
 
 
 def evalscope(path: Path) -> HarnessResult:
-    """The benchmark's name is that of its report, which lies beside the reviews and says how many
-    samples a subset has. Raises UserError where it is not there: evalscope writes it in the end."""
+    """The benchmark's name is that of its report beside the reviews, which counts their samples."""
     reports = path.parents[2].glob(f"reports/{path.parent.name}/*.json")
     ours = {each.stem: each for each in reports if path.stem.startswith(f"{each.stem}_")}
     benchmark = max(ours, key=len, default=path.stem)
@@ -105,14 +99,11 @@ def evalscope(path: Path) -> HarnessResult:
             )
         )
     if answers and not ours:
-        raise UserError(
-            f"'{path}' has no report in reports/{path.parent.name}/. evalscope writes it when all"
-            " samples are scored: let the evaluation end, and import it where evalscope wrote it."
-        )
+        raise LookupError("no report in reports/: evalscope writes it when all is scored")
     report = read_json(ours[benchmark].read_bytes()) if ours else {}
     subsets = (report.get("execution_summary") or {}).get("subsets", {})
-    stated = subsets.get(part, {}).get("requested")
-    return HarnessResult(benchmark, path.parent.name, None, {}, answers, stated)
+    counted = subsets.get(part, {}).get("requested")
+    return HarnessResult(benchmark, path.parent.name, None, {}, answers, counted)
 
 
 _INSPECT_GRADES = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
@@ -155,19 +146,12 @@ def inspect(path: Path) -> HarnessResult:
     settings = {**(log["plan"].get("config") or {}), **run.get("model_generate_config", {})}
     decoding = {name: settings[name] for name in DECODING if name in settings}
     version = run.get("packages", {}).get("inspect_ai")
-    stated = _inspect_states(log)
-    return HarnessResult(run["task"], run["model"], version, decoding, answers, stated)
-
-
-def _inspect_states(log: Json) -> frozenset[tuple[str, str]] | int | None:
-    """The questions that were chosen, each in all epochs; where a log does not name them, how many
-    the data set has, unless `--limit` or `--sample-id` chose among them."""
-    dataset, config = log["eval"].get("dataset") or {}, log["eval"].get("config") or {}
-    epochs = config.get("epochs") or 1
-    if questions := dataset.get("sample_ids"):
-        return frozenset((str(q), str(n + 1)) for n in range(epochs) for q in questions)
-    chosen = config.get("limit") or config.get("sample_id") or not dataset.get("samples")
-    return None if chosen else int(dataset["samples"]) * epochs
+    dataset, config = run.get("dataset") or {}, run.get("config") or {}
+    epochs = range(1, (config.get("epochs") or 1) + 1)
+    listed = {(str(each), str(n)) for n in epochs for each in dataset.get("sample_ids") or ()}
+    chosen = listed or config.get("limit") or config.get("sample_id")  # so it counts others too
+    counted = None if chosen else dataset.get("samples", 0) * len(epochs) or None
+    return HarnessResult(run["task"], run["model"], version, decoding, answers, counted, listed)
 
 
 # with what is expected of a file
@@ -192,18 +176,15 @@ def _read(path: Path, harness: str) -> HarnessResult:
         ) from None
     if not result.answers:
         raise UserError(f"'{path}' holds no answers. Expected {expected}.")
-    held, stated = {(each.question, each.sample) for each in result.answers}, result.stated
-    named = stated if isinstance(stated, frozenset) else held
-    if held - named or stated not in (None, named, len(held)):
-        count = stated if isinstance(stated, int) else len(named)
-        raise UserError(
-            f"'{path}' does not hold the samples that it states: they are {count}, and {len(held)}"
-            f" are there. Let {harness} finish the evaluation, and import what it wrote whole."
-        )
-    parts = {each.question: each.part for each in result.answers}
+    held = {(answer.question, answer.sample) for answer in result.answers}
+    listed = result.listed or held
+    if result.counted not in (None, len(held)) or held - listed:
+        stated = f"{result.counted or len(listed)} stated, {len(held)} there"
+        raise UserError(f"'{path}' does not hold the samples that it states: {stated}.")
+    parts = {answer.question: answer.part for answer in result.answers}
     missing = [
         HarnessAnswer(question, sample, parts.get(question), (), {}, fault=f"{harness}: not played")
-        for question, sample in sorted(named - held)
+        for question, sample in sorted(listed - held)
     ]
     return replace(result, answers=[*result.answers, *missing])
 
@@ -254,11 +235,9 @@ def import_results(
             )
     answers = [answer for result in results for answer in result.answers]
     samples = Counter((answer.part, answer.question, answer.sample) for answer in answers)
-    (part, question, sample), times = samples.most_common(1)[0]
-    if times > 1:
+    if twice := [each for each, count in samples.items() if count > 1]:
         raise UserError(
-            f"Sample {sample} of question {question}{f' of {part}' if part else ''} stands there"
-            f" {times} times. Import every sample once."
+            f"Samples stand there more than once, as (part, question, sample): {twice[:3]}."
         )
     rules = verified_by(f"{harness} {first.benchmark}")
     questions = Counter(f"{answer.part} {answer.question}" for answer in answers)

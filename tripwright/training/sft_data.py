@@ -22,8 +22,7 @@ The mask is 1 on what the assistant says, its stop token included. By the first 
    prefixes, and is refused.
 
 Nothing is left out in silence: `Figures` counts what was read, used, cut and dropped, and why, and
-names the keys of records that were not read. Within a message, a key or a role that is not
-understood is refused.
+names unread keys of records. In a message, a key or a role that is not understood is refused.
 """
 
 from __future__ import annotations
@@ -73,8 +72,8 @@ def _from_json(value: Any) -> Any:
 
 
 class _Function(BaseModel, extra="allow"):
-    """Arguments as an object: a template that writes them as JSON would put a text in quotes. An
-    empty text, as some servers send it, is a call without arguments."""
+    """Arguments as an object: a template that writes them as JSON would put a text in quotes. Some
+    servers send an empty text for none."""
 
     name: str
     arguments: Annotated[
@@ -99,9 +98,8 @@ class _Message(BaseModel, extra="forbid"):
     @classmethod
     def _checked(cls, message: Any) -> Any:
         """What is null or an empty list says nothing. Without content, calls are all there is."""
-        if not isinstance(message, dict):
-            return message
-        message = {key: value for key, value in message.items() if value not in (None, [])}
+        said = message.items() if isinstance(message, dict) else ()
+        message = {key: value for key, value in said if value not in (None, [])}
         if "content" not in message and "tool_calls" not in message:
             raise ValueError("content must be a text, or absent beside tool_calls")
         if message.get("reasoning_content") and message.get("role") != "assistant":
@@ -166,9 +164,6 @@ class TrainingConversation(BaseModel):
         return self
 
 
-_READ = TrainingConversation.model_fields.keys() - {"where", "unread"}
-
-
 def read_conversations(path: str | Path) -> Iterator[TrainingConversation]:
     """Raises UserError with the line's number for a bad line. Of an episode that a run tried
     again, the last try."""
@@ -179,7 +174,7 @@ def read_conversations(path: str | Path) -> Iterator[TrainingConversation]:
         where = f"{path}:{number}"
         if "transcript" in record:
             record = {key: record[key] for key in ("transcript", "tools") if key in record}
-        unread = [key for key in record if key not in _READ]
+        unread = [key for key in record if key not in TrainingConversation.model_fields]
         try:
             yield TrainingConversation.model_validate({**record, "where": where, "unread": unread})
         except ValidationError as error:
@@ -440,9 +435,8 @@ class Figures:
         out = ", ".join(f"{count} {why}" for why, count in reasons.items() if count)
         cut = f" {self.cut} were cut to {most_tokens} tokens." if self.cut else ""
         omissions = f" Left out: {out}." if out else ""
-        if self.unread:
-            keys = ", ".join(f"{key!r} ({where})" for key, where in self.unread.items())
-            omissions += f" Not read, and first found: {keys}."
+        unread = ", ".join(f"{key!r} ({where})" for key, where in self.unread.items())
+        omissions += f" Not read, and first found: {unread}." if unread else ""
         return (
             f"{self.used} of {self.read} conversations, {self.tokens} tokens, {self.trained_tokens}"
             f" of them the assistant's.{cut}{omissions}"
