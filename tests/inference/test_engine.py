@@ -125,16 +125,6 @@ def test_no_pass_reads_more_than_its_share(talker, caller, queries, world, monke
     assert max(sizes) <= 40 + 10 + 7 < READ_TOKENS
 
 
-@pytest.mark.parametrize(
-    ("a", "b"), list(itertools.product(("", "a", "abc", "abcde", "xbc", "abxde"), repeat=2))
-)
-def test_common_beginnings(a, b):
-    expected = next(
-        (i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b))
-    )
-    assert common([*map(ord, a)], [*map(ord, b)]) == expected
-
-
 # ---- tools that are waited for
 
 

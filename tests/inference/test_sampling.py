@@ -59,13 +59,6 @@ def test_a_token_without_probability_is_never_chosen():
                 assert int(invert(weights, numbers(number))) in alive
 
 
-def test_frequencies_are_the_probabilities():
-    probabilities = torch.tensor([0.5, 0.3, 0.0, 0.2])
-    even = (torch.arange(1000, dtype=torch.float64) + 0.5) / 1000
-    found = invert(probabilities.expand(1000, -1), even).bincount(minlength=4) / 1000
-    torch.testing.assert_close(found, probabilities, atol=2e-3, rtol=0)
-
-
 def test_the_tail_is_cut_by_rank_and_by_mass():
     probabilities = torch.tensor([[0.1, 0.4, 0.3, 0.2], [0.25, 0.25, 0.25, 0.25]])
     assert cut_tail(probabilities, 1.0, None) is probabilities

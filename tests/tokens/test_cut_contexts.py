@@ -122,17 +122,6 @@ def test_whatever_path_a_turn_takes_it_is_trained_on_after_what_it_was_sampled_a
         assert sorted(trained) == own_places  # each of the agent's tokens once
 
 
-def test_the_oldest_exchanges_leave_and_prompt_and_last_exchange_stay(transcripts):
-    for transcript in transcripts:
-        turns = [n for n, s in enumerate(transcript.segments) if s.role == "assistant"]
-        for number, turn in enumerate(turns):
-            start = transcript.segments[turn].context_from
-            if start is not None:
-                assert start in turns[1:number]  # a turn of before, never the first
-        starts = [transcript.segments[turn].context_from or 0 for turn in turns]
-        assert starts == sorted(starts)
-
-
 def test_it_comes_back_from_json_and_an_uncut_one_says_nothing_new(transcripts):
     for transcript in transcripts:
         text = json.dumps(transcript.to_json())

@@ -25,8 +25,7 @@ from tripwright.inference.branching import Branching
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.local import LocalPolicy, Sampling
 from tripwright.inference.models import LoraSettings, adapter_parameters, add_adapter
-from tripwright.training.batches import Batch, collate
-from tripwright.training.grpo import GrpoSettings, policy_loss
+from tripwright.training.batches import collate
 
 DIALECT: Dialect = replace(dialect_named("compact"), max_turn_tokens=24)
 Row = tuple[list[int], list[int], list[float]]
@@ -239,83 +238,4 @@ def test_a_target_of_id_0_is_no_padding():
     assert batch.mask[0, :3].tolist() == [1, 0, 1]
 
 
-@torch.no_grad()
-def test_logits_of_chosen_positions_are_those_of_all(talker, transcripts):
-    batch, decoder = collate([row_of(t) for t in transcripts[:3]]), Decoder(talker)
-    everywhere = token_logits(decoder, batch, "float32").view(*batch.ids.shape, -1)
-    torch.testing.assert_close(
-        token_logits(decoder, batch, "float32", batch.mask > 0),
-        everywhere[batch.mask > 0],
-        atol=1e-4,
-        rtol=1e-4,
-    )
-
-
 # ---- the loss
-
-
-def gradient(model: Any, batch: Batch, advantages: Any, weights: Any) -> tuple[float, list[Any]]:
-    model.zero_grad()
-    loss, _ = policy_loss(
-        Decoder(model), batch, advantages[:, None].expand_as(batch.mask), weights, GrpoSettings()
-    )
-    loss.backward()
-    return float(loss.detach()), [parameter.grad.clone() for parameter in model.parameters()]
-
-
-@pytest.mark.usefixtures("full_precision")
-def test_the_trainer_finds_the_log_probabilities_of_the_sampler(talker, transcripts):
-    """At temperature 1 and before any update every ratio is 1: the loss is −Σ advantage × weight,
-    and the gap is rounding."""
-    rows = transcripts[:4]
-    batch, advantages = collate([row_of(t) for t in rows]), torch.tensor([1.0, -1.0, 0.5, 2.0])
-    loss, counts = policy_loss(
-        Decoder(talker),
-        batch,
-        advantages[:, None].expand_as(batch.mask),
-        batch.mask,
-        GrpoSettings(),
-    )
-    expected = -sum(float(a) * sum(t.loss_mask) for a, t in zip(advantages, rows, strict=True))
-    assert float(loss.detach()) == pytest.approx(expected, rel=1e-4)
-    assert counts["gap"] / counts["tokens"] < 1e-4 and counts["clipped"] == 0
-
-
-@pytest.mark.usefixtures("full_precision")
-def test_prompt_and_tool_tokens_have_no_weight(talker, transcripts):
-    """Whatever stands as their target or log-probability, loss and gradient are the same to the
-    last bit."""
-    batch = collate([row_of(t) for t in transcripts[:3]])
-    advantages, unsaid = torch.tensor([1.0, -1.0, 2.0]), batch.mask == 0
-    assert int((unsaid & batch.real).sum()) > 100
-    spoiled = batch._replace(
-        targets=torch.where(unsaid, torch.full_like(batch.targets, 7), batch.targets),
-        logprobs=batch.logprobs - 9.0 * unsaid,
-    )
-    loss, gradients = gradient(talker, batch, advantages, batch.mask / 10)
-    other_loss, other_gradients = gradient(talker, spoiled, advantages, batch.mask / 10)
-    assert loss == other_loss
-    assert all(torch.equal(a, b) for a, b in zip(gradients, other_gradients, strict=True))
-    assert any(g.abs().sum() > 0 for g in gradients)
-
-
-@pytest.mark.usefixtures("full_precision")
-def test_padding_contributes_nothing(talker, transcripts):
-    """Two rows of different length together = one and the other alone; and any padding id will
-    do."""
-    short, long = sorted(transcripts, key=lambda t: len(t.token_ids))[:: len(transcripts) - 1]
-    assert len(long.token_ids) - len(short.token_ids) > 64
-    rows, advantages = [row_of(short), row_of(long)], torch.tensor([1.0, -0.5])
-
-    def of(chosen: list[Row], advantages: Any, pad_id: int = 0) -> tuple[float, list[Any]]:
-        batch: Batch = collate(chosen, pad_id)
-        return gradient(talker, batch, advantages, batch.mask / 10)
-
-    together = of(rows, advantages)
-    apart = [of([row], advantages[i : i + 1]) for i, row in enumerate(rows)]
-    assert together[0] == pytest.approx(apart[0][0] + apart[1][0], rel=1e-4)
-    for whole, first, second, other in zip(
-        together[1], apart[0][1], apart[1][1], of(rows, advantages, pad_id=5)[1], strict=True
-    ):
-        torch.testing.assert_close(whole, first + second, atol=1e-4, rtol=1e-3)
-        torch.testing.assert_close(whole, other, atol=1e-4, rtol=1e-3)
