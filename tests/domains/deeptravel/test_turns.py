@@ -22,8 +22,8 @@ from tripwright.domains.deeptravel.dialects import DEEPTRAVEL_TURNS
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.task import Errand
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
-from tripwright.episode import Session, Turn, open_session
-from tripwright.transcript import StopReason, call_key
+from tripwright.episode import Session, open_session
+from tripwright.transcript import call_key
 
 CALL = write_call("web_search", {"query": "Wuhan"})
 THOUGHT = "<think>Where?</think>\n"
@@ -70,11 +70,6 @@ def test_several_thoughts_may_open_a_turn():
 def test_a_turn_is_its_thoughts_and_one_call_or_answer(text):
     """A.2.1's template, to the letter: each thought once, in its order, and nothing between."""
     assert isinstance(read(text), Unreadable)
-
-
-def test_of_two_calls_the_first_is_read_and_said_not_to_be_alone():
-    call = read(f"<think>a</think>{CALL}{CALL}")
-    assert call == Call("web_search", {"query": "Wuhan"}, alone=False)
 
 
 @pytest.mark.parametrize("tag", ["tool_call_thinking", "tool_response_thinking"])
@@ -204,33 +199,6 @@ def session(provider: WorldProvider, dialect: str) -> Session:
     return open_session(Errand("e", request, provider, "nano"), dialect_named(dialect))
 
 
-@pytest.mark.parametrize("name", ["deeptravel", "deeptravel_cards_compact"])
-def test_an_episode_of_a_closed_world(provider, name):
-    played = session(provider, name)
-    way = {
-        "depart_city_name": "Ashelmont",
-        "arrival_city_name": "Orford",
-        "depart_date": "2022-03-01",
-    }
-    written = ", ".join(f'{key}="{value}"' for key, value in way.items())
-    played.take(Turn(f"<think>{TEMPTING}</think><tool_call>flight_search({written})</tool_call>"))
-    played.take(
-        Turn(
-            f"<tool_response_thinking>{TEMPTING}</tool_response_thinking>{write_call('train_search', way)}"  # noqa: E501
-        )
-    )
-    assert [(call.name, call.arguments, call.error) for call in played.transcript.calls] == [
-        ("flight_search", way, False),
-        ("train_search", way, False),
-    ]
-    assert "F89029" in played.transcript.calls[0].result
-    played.take(Turn(f"{THOUGHT}<answer>### Outbound recommendations\n…</answer>"))
-    assert (
-        played.transcript.stop_reason is StopReason.ANSWER
-        and played.transcript.answer == "### Outbound recommendations\n…"
-    )
-
-
 def test_the_prompt_lists_the_tools():
     dialect = dialect_named("deeptravel")
     tool = {"type": "function", "function": {"name": "train_search", "parameters": {}}}
@@ -238,14 +206,6 @@ def test_the_prompt_lists_the_tools():
     assert '{"name": "train_search", "parameters": {}}' in prompt and "{{Tools}}" not in prompt
     assert dialect.schemas() is None
     assert len(dialect_named("deeptravel_cards_compact").prompt([]).split()) < 60
-
-
-def test_an_episode_ends_after_eight_turns(provider):
-    played = session(provider, "deeptravel")
-    for turn in range(8):
-        assert not played.done
-        played.take(Turn(THOUGHT + write_call("web_search", {"query": f"Orford {turn}"})))
-    assert played.transcript.stop_reason is StopReason.MAX_CALLS and played.transcript.turns == 8
 
 
 def test_the_dialects_have_the_papers_limits():

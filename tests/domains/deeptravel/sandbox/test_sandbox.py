@@ -149,16 +149,6 @@ def test_live_asks_every_time_and_remembers_nothing():
     assert len(maps.calls) == 2
 
 
-def test_recorded_once_and_replayed_byte_for_byte(store):
-    maps = Maps()
-    sandbox = recording(maps, store)
-    first, second = museums(sandbox), museums(sandbox, " museum ")
-    replay = Sandbox({"poi_search": maps}, store, DAY, replay=True)
-    assert first == second == museums(replay) == answer("Museum 1")
-    assert len(maps.calls) == 1
-    assert replay.counts.as_dict()["total"]["live_calls"] == 0
-
-
 def test_a_miss_in_replay_is_an_answer_and_counted(store):
     maps = Maps()
     museums(recording(maps, store))

@@ -30,14 +30,6 @@ def test_the_first_answer_stays(store):
     assert store.keep(recorded(body=b"later")) == "Zoë \0".encode() == store.find(key)
 
 
-def test_another_connection_sees_what_was_kept(store, store_name):
-    store.keep(recorded(body=b"kept"))
-    other = open_store(store_name, create=False)
-    assert other.find(recorded().question.key) == b"kept"
-    assert list(other.recorded(DAY)) == [recorded(body=b"kept")]
-    other.close()
-
-
 KEY = recorded().question.key
 
 

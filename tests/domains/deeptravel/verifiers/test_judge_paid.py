@@ -1,13 +1,5 @@
 """An LLM judge's votes, their cost, and the log that keeps anything from being paid for twice."""
 
-import json
-import re
-import subprocess
-import sys
-import threading
-from collections import Counter
-from typing import Any
-
 import pytest
 
 from tests.domains.deeptravel.verifiers import judge_server as said
@@ -93,58 +85,6 @@ def test_threads_that_ask_the_same_pay_once(judge):
         )
     )
     assert found == [True] * 12 and len(judge.requests) == 1
-
-
-def test_a_killed_run_repeats_no_paid_call(judge, tmp_path):
-    """A process judges 8 answers one after the other and is killed while it waits for the fifth;
-    the next one asks for 4."""
-    log = tmp_path / "judgements.jsonl"
-    transcripts = [said.episode(f"answer {number}").to_json() for number in range(8)]
-    (tmp_path / "asked.json").write_text(json.dumps([said.REQUEST.record(), transcripts]))
-    (tmp_path / "judging.py").write_text(JUDGING)
-    fifth, answer = threading.Event(), judge.answer
-
-    def until_the_fifth(request: dict[str, Any]) -> Any:
-        if "answer 4" in request["messages"][1]["content"] and not fifth.is_set():
-            fifth.set()
-            return None
-        return answer(request)
-
-    judge.url = judge.serve(until_the_fifth)
-    command = [
-        sys.executable,
-        str(tmp_path / "judging.py"),
-        judge.url,
-        str(tmp_path / "asked.json"),
-        str(log),
-    ]
-    with subprocess.Popen(command) as killed:
-        assert fifth.wait(60)
-        killed.kill()
-    assert subprocess.run(command, timeout=60).returncode == 0
-    asked = Counter(
-        re.findall(r"answer \d", request["messages"][1]["content"])[0] for request in judge.requests
-    )
-    assert asked == {f"answer {number}": 1 for number in range(8)}
-    assert len(said.lines(tmp_path)) == 8
-
-
-JUDGING = """
-import json, sys
-from pathlib import Path
-from tripwright.llm.client import ChatEndpoint
-from tripwright.transcript import Transcript
-from tripwright.domains.deeptravel.request import TravelRequest
-from tripwright.domains.deeptravel.verifiers.judge import LlmJudge
-from tripwright.llm.paid_calls import JudgementLog
-
-url, asked, log = sys.argv[1:]
-request, transcripts = json.loads(Path(asked).read_text())
-with JudgementLog(Path(log)) as log:
-    judge = LlmJudge(ChatEndpoint(url, "judge"), log=log)
-    for transcript in transcripts:
-        assert judge.trajectory(TravelRequest(**request), Transcript.from_json(transcript)).passes()
-"""
 
 
 def test_a_log_is_one_process_at_a_time_and_never_overwritten(tmp_path):
