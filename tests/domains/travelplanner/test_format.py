@@ -64,13 +64,3 @@ def test_a_format_error_is_worth_nothing(trip, turns, number, old, new):
     assert episode.verdict is not None and not episode.verdict.group("format").passed
     assert (episode.passed, SUM(episode).total) == (False, 0.0)
     assert ending_problem(episode.transcript) == "no answer: format_error"
-
-
-def test_no_thought_is_a_format_error(trip, turns):
-    bare = [text.partition("</think>")[2].strip() for text in turns]
-    assert SUM(replayed(trip, bare)).total == 0.0
-
-
-def test_two_calls_in_a_turn_are_a_format_error(trip, turns):
-    second = turns[1].partition("</think>")[2]
-    assert SUM(replayed(trip, [turns[0] + second, *turns[2:]])).total == 0.0

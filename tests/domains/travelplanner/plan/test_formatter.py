@@ -104,14 +104,6 @@ def test_what_surrounds_the_array_does_not_matter(server, said):
     assert read(at(server)).plan == EXAMPLE_PLAN
 
 
-@pytest.mark.parametrize("status", [500, 429])
-def test_a_failing_service_is_unscored(server, status):
-    server.replies = [status]
-    formatted = read(at(server, max_retries=1))
-    assert formatted.unscored and formatted.plan is None
-    assert "after 2 attempts" in (formatted.problem or "")
-
-
 def test_a_dead_service_is_unscored_and_is_not_waited_for_again_and_again(monkeypatch):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with socket.socket() as free:

@@ -98,18 +98,6 @@ def test_pages_and_faults_reach_the_tools(task):
     assert not isinstance(open_session(task, STAR).tools, FaultyTools)
 
 
-def test_an_episode_meets_the_same_faults_whatever_others_do(task):
-    def met(ids: list[str]) -> dict[str, list[str | None]]:
-        tasks = [TripTask(id_, task.request, task.world) for id_ in ids]
-        played = play(RowsPolicy("first"), tasks, JSON_ONLY, faults=Faults(probability=0.5))
-        return {
-            episode.task.id: [call.fault for call in episode.transcript.calls] for episode in played
-        }
-
-    alone, together = met(["q2"]), met(["q3", "q2", "q1"])
-    assert alone["q2"] == together["q2"] and together["q1"] != together["q2"]
-
-
 def test_a_policy_that_takes_rows_reads_them_whatever_the_text(task):
     in_words, as_json = (
         next(play(RowsPolicy("first"), [task], dialect)) for dialect in (STAR, JSON_ONLY)

@@ -33,14 +33,6 @@ def made(world: World, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, 
     return out, make_files(world, out, COUNT, SEED, ALL, workers=1)
 
 
-def test_two_processes_write_the_same_bytes(world, made, tmp_path):
-    out = tmp_path / "q.jsonl"
-    shared = make_files(world, out, COUNT, SEED, ALL, workers=2)
-    assert out.read_bytes() == made[0].read_bytes()
-    assert shared.rejected == made[1].rejected and shared.records == made[1].records
-    assert [path.name for path in tmp_path.iterdir()] == ["q.jsonl"]
-
-
 def test_the_first_of_many_are_the_first_of_few(world, made, tmp_path):
     first, other = tmp_path / "q", tmp_path / "other"
     make_files(world, first, 5, SEED, ALL, workers=1)
@@ -91,20 +83,6 @@ def test_other_settings_are_not_mixed_in(world, made, tmp_path):
         assert "\n" not in str(refused.value)
     make_files(world, out, COUNT, SEED, ALL, workers=1, restart=True)
     assert out.read_bytes() == made[0].read_bytes()
-
-
-def test_a_damaged_or_held_journal_is_refused(world, tmp_path):
-    out, journal = tmp_path / "q.jsonl", tmp_path / "q.jsonl.journal"
-    journal.write_text("[]\nnonsense\n")
-    with pytest.raises(UserError, match="--restart"):
-        make_files(world, out, 2, SEED, ALL, workers=1)
-    journal.unlink()
-
-    def again(made: QueryBatch) -> None:
-        make_files(world, out, 2, SEED, ALL, workers=1)
-
-    with pytest.raises(UserError, match="is in use"):
-        make_files(world, out, 2, SEED, ALL, workers=1, report=again)
 
 
 def test_excluded_trips_do_not_come_whatever_their_budget_and_text(world, made, tmp_path):
