@@ -468,93 +468,93 @@ def verdict_record(
     }
 
 
+def trip_record(
+    id: str,
+    query: str = "Plan 3 days from Ashford to Berryton.",
+    passed: bool | None = True,
+    text: str = "I look for a flight first.",
+    fault: str | None = None,
+    **fields: Any,
+) -> dict[str, Any]:
+    """A line of a run's transcripts.jsonl about a trip in a made-up world."""
+    flights = Rows("Flight", ("number", "price_usd"), (("F1", 120), ("F2", 140)), total=2)
+    rows = json.dumps({"rows": flights.values})
+    asked = {"origin": "Ashford", "destination": fields.get("dest", "Berryton")}
+    call = ToolCall("search_flights", asked, rows, fault=fault, rows=flights)
+    lost = ToolCall("get_cities", {"state": "Narnia"}, '{"error": "Unknown state"}', error=True)
+    segments = [
+        Segment("system", "You plan trips."),
+        Segment("user", query),
+        Segment(
+            "assistant",
+            f"{text}<tool_call>{{}}</tool_call>",
+            [1, 2, 3],
+            [1, 1, 0],
+            [-0.1, -2.5, 0.0],
+            call,
+        ),
+        Segment("tool", rows, [4, 5], [0, 0], [0.0, 0.0]),
+        Segment("assistant", "What now?", problem=StopReason.FORMAT_ERROR),
+        Segment("tool", '{"error": "This turn cannot be read"}'),
+        Segment("assistant", "<tool_call>{}</tool_call>", call=lost),
+        Segment("tool", lost.result),
+        Segment("assistant", "<answer>[]</answer>"),
+    ]
+    day = {
+        "days": 1,
+        "current_city": "from Ashford to Berryton",
+        "transportation": "Flight F1",
+        "dinner": "Blue Door, Berryton",
+    }
+    evidence = {
+        "day": 1,
+        "field": "dinner",
+        "found": "Blue Door",
+        "needed": "a restaurant of Berryton",
+    }
+    failed = fact_record(False, "Blue Door is not in Berryton.", evidence)
+    facts = {"is_not_absent": True, "is_valid_restaurants": True if passed else failed}
+    cost = {
+        "day": 1,
+        "kind": "flight",
+        "what": "F1",
+        "unit_usd": 120.0,
+        "count": 2,
+        "total_usd": 240.0,
+    }
+    verdict = verdict_record(
+        bool(passed),
+        {"commonsense": facts, "hard": ["valid_cost"]},
+        total_cost=260.0,
+        costs=[cost],
+    )
+    held = {group["name"]: group["asked"] for group in verdict["groups"]}
+    stop = StopReason.UNSCORED if passed is None else StopReason.ANSWER
+    return {
+        "id": id,
+        "domain": "travelplanner",
+        "request": {
+            "org": "Ashford",
+            "dest": "Berryton",
+            "days": 3,
+            "level": "easy",
+            "budget": 900,
+            "query": query,
+            **fields,
+        },
+        "world": "made-up",
+        "transcript": Transcript(segments, stop, "[]", usage={"seconds": 1.5}).to_json(),
+        **(
+            {"verdict": None, "asked": held}
+            if passed is None
+            else {"verdict": verdict, "plan": [day]}
+        ),
+    }
+
+
 @pytest.fixture
 def trip_line() -> Callable[..., dict[str, Any]]:
-    """trip_line(id, …) → a line of a run's transcripts.jsonl about a trip in a made-up world."""
-
-    def made(
-        id: str,
-        query: str = "Plan 3 days from Ashford to Berryton.",
-        passed: bool | None = True,
-        text: str = "I look for a flight first.",
-        fault: str | None = None,
-        **fields: Any,
-    ) -> dict[str, Any]:
-        flights = Rows("Flight", ("number", "price_usd"), (("F1", 120), ("F2", 140)), total=2)
-        rows = json.dumps({"rows": flights.values})
-        asked = {"origin": "Ashford", "destination": fields.get("dest", "Berryton")}
-        call = ToolCall("search_flights", asked, rows, fault=fault, rows=flights)
-        lost = ToolCall("get_cities", {"state": "Narnia"}, '{"error": "Unknown state"}', error=True)
-        segments = [
-            Segment("system", "You plan trips."),
-            Segment("user", query),
-            Segment(
-                "assistant",
-                f"{text}<tool_call>{{}}</tool_call>",
-                [1, 2, 3],
-                [1, 1, 0],
-                [-0.1, -2.5, 0.0],
-                call,
-            ),
-            Segment("tool", rows, [4, 5], [0, 0], [0.0, 0.0]),
-            Segment("assistant", "What now?", problem=StopReason.FORMAT_ERROR),
-            Segment("tool", '{"error": "This turn cannot be read"}'),
-            Segment("assistant", "<tool_call>{}</tool_call>", call=lost),
-            Segment("tool", lost.result),
-            Segment("assistant", "<answer>[]</answer>"),
-        ]
-        day = {
-            "days": 1,
-            "current_city": "from Ashford to Berryton",
-            "transportation": "Flight F1",
-            "dinner": "Blue Door, Berryton",
-        }
-        evidence = {
-            "day": 1,
-            "field": "dinner",
-            "found": "Blue Door",
-            "needed": "a restaurant of Berryton",
-        }
-        failed = fact_record(False, "Blue Door is not in Berryton.", evidence)
-        facts = {"is_not_absent": True, "is_valid_restaurants": True if passed else failed}
-        cost = {
-            "day": 1,
-            "kind": "flight",
-            "what": "F1",
-            "unit_usd": 120.0,
-            "count": 2,
-            "total_usd": 240.0,
-        }
-        verdict = verdict_record(
-            bool(passed),
-            {"commonsense": facts, "hard": ["valid_cost"]},
-            total_cost=260.0,
-            costs=[cost],
-        )
-        held = {group["name"]: group["asked"] for group in verdict["groups"]}
-        stop = StopReason.UNSCORED if passed is None else StopReason.ANSWER
-        return {
-            "id": id,
-            "domain": "travelplanner",
-            "request": {
-                "org": "Ashford",
-                "dest": "Berryton",
-                "days": 3,
-                "level": "easy",
-                "budget": 900,
-                "query": query,
-                **fields,
-            },
-            "world": "made-up",
-            "transcript": Transcript(segments, stop, "[]", usage={"seconds": 1.5}).to_json(),
-            **(
-                {"verdict": None, "asked": held}
-                if passed is None
-                else {"verdict": verdict, "plan": [day]}
-            ),
-        }
-
-    return made
+    return trip_record
 
 
 # ---- training: a recipe whose stages take a second each, and made-up episodes for the arithmetic

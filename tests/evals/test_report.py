@@ -6,12 +6,12 @@ import json
 import math
 import re
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
 
-from tests.conftest import fact_record, verdict_record
+from tests.conftest import fact_record, trip_record
+from tests.evals.test_report_training import row
 from tests.files import write_lines
 from tripwright.cli.main import main
 from tripwright.domains import fact_title
@@ -20,7 +20,6 @@ from tripwright.evals.report import write_report
 from tripwright.evals.report.folder import ReportedRun
 from tripwright.runs import VERSION
 from tripwright.statistics.rates import mean, rate
-from tripwright.transcript import Segment, StopReason, ToolCall, Transcript
 
 COMMONSENSE = (
     "is_reasonable_visiting_city is_valid_restaurants is_valid_attractions is_valid_accommodation is_valid_transportation "
@@ -37,18 +36,8 @@ def write_json(path: Path, record: Any) -> None:
 
 def synthetic_run(folder: Path, episodes: int = 60, steps: int = 90) -> Path:
     """A training run folder as the trainer leaves it, with invented figures."""
-    write_json(
-        folder / "run_card.json",
-        {
-            "recipe": "synthetic test data",
-            "seed": 7,
-            "git": {"revision": "0123abc", "clean": True},
-            "versions": {"python": "3.11.9", "torch": "2.13.0"},
-            "minutes": 24.3,
-            "machine": "2 CPU cores, 8 GB",
-            "worlds": {"train": ["a1b2c3", "d4e5f6"], "test": ["0f1e2d"]},
-        },
-    )
+    card = {"seed": 7, "git": {"revision": "0123abc", "clean": True}, "minutes": 24.3}
+    write_json(folder / "run_card.json", card | {"worlds": {"train": ["a1b2c3", "d4e5f6"]}})
     levels = {
         "cheapest_row": {level: rate(k, 20) for level, k in LEVELS},
         "expert": {level: rate(20, 20) for level, _ in LEVELS},
@@ -75,124 +64,41 @@ LEVELS = (("easy", 6), ("medium", 2), ("hard", 0))
 
 
 def supervised_rows() -> list[dict[str, Any]]:
-    rows = []
-    for step in range(1, 121):
-        row = {
-            "stage": "copy_pretraining" if step <= 40 else "sft",
-            "step": step,
-            "seconds": 4.0 * step,
+    return [
+        {
+            "stage": "copy_pretraining" if step <= 40 else "sft", "step": step, "seconds": 4.0 * step,
+            "tokens": 9000 * step, "loss": 5.5 / step, "learning_rate": 1e-3, "tokens_per_second": 2200.0,
+            **({"val_loss": 0.3} if step % 20 == 0 else {}),
         }
-        row |= {
-            "tokens": 9000 * step,
-            "loss": 5.5 * math.exp(-step / 18) + 0.12,
-            "learning_rate": 1e-3,
-        }
-        row |= {"tokens_per_second": 2200.0, **({"val_loss": 0.3} if step % 20 == 0 else {})}
-        rows.append(row)
-    return rows
+        for step in range(1, 121)
+    ]  # fmt: skip
 
 
 def rl_rows(steps: int) -> list[dict[str, Any]]:
-    rng, rows = Random(2), []
-    for step in range(1, steps + 1):
-        done, noise = 1 - math.exp(-step / 30), rng.random() * 0.08
-        left = 0.3 - 0.27 * done
-        figures = {
-            "tokens": 30_000 + step, "reward_mean": 2.4 + 1.9 * done + noise, "reward_std": 1.4 - 0.5 * done,
-            "pass_rate": 0.25 + 0.42 * done + noise, "schema_rate": 0.93 + 0.06 * done, "commonsense_micro": 0.85 + 0.12 * done,
-            "hard_macro": 0.42 + 0.4 * done - noise / 2, "turns_mean": 9 + 2 * done, "completion_tokens_mean": 410 + 300 * noise,
-            "entropy": 0.31 * math.exp(-step / 50) + 0.08, "kept_groups": 12 - int(5 * done), "learning_rate": 1e-5,
-            "rollout_seconds": 6 + 9 * noise, "update_seconds": 2.5 + noise,
-            "stop_reasons": {"answer": 1 - left, "format_error": left * 0.8, "max_turns": left * 0.2},
-            "constraints": {name: min(1.0, 0.5 + 0.04 * i + 0.4 * done) for i, name in enumerate(COMMONSENSE + HARD)},
-        }  # fmt: skip
-        rows.append({"stage": "rl", "step": step, "seconds": 480 + 9.0 * step, **figures})
-    return rows
+    return [row(step) for step in range(1, steps + 1)]
 
 
 def synthetic_score(share: float, n: int, unscored: int = 0) -> dict[str, Any]:
-    def passed(of: int, at: float) -> dict[str, Any]:
-        return dict(rate(round(of * min(at, 1.0)), of))
+    def passed(of: int, at: float = share) -> dict[str, Any]:
+        return dict(rate(round(of * at), of))
 
-    base = 0.75 if share else 0.1
     metrics = {
-        "final": passed(n, share), "delivery": passed(n, base + 0.2), "schema": passed(n, base + 0.18),
-        "commonsense_micro": passed(8 * n, base + share / 4), "commonsense_macro": passed(n, share + 0.1),
-        "hard_micro": passed(3 * n, base + share / 5), "hard_macro": passed(n, share + 0.06),
+        **{name: passed(n) for name in ("final", "commonsense_macro", "hard_macro")},
+        **{name: passed(n, 0.9) for name in ("delivery", "schema")},
+        **{name: passed(8 * n) for name in ("commonsense_micro", "hard_micro")},
         "dense_reward": dict(mean([5 * share + (i % 5) / 5 - 0.4 for i in range(n)], seed=0)),
-    }  # fmt: skip
-    checks = {
-        name: passed(n if i < 8 else 22, base + share * (i % 5) / 12)
-        for i, name in enumerate(COMMONSENSE + HARD)
     }
-    levels = {
-        level: {"final": passed(n // 3, min(1.0, share * (1.2 - 0.2 * i)))}
-        for i, (level, _) in enumerate(LEVELS)
-    }
-    stops = {"answer": n - 4, "max_turns": 4}
     return {
-        "n": n, "unscored": unscored, "rules": "official", "metrics": metrics, "constraints": checks, "levels": levels,
-        "stop_reasons": stops, "run_card": {"policy": "local", "temperature": 0.0},
+        "n": n, "unscored": unscored, "rules": "official", "metrics": metrics,
+        "constraints": {name: passed(n) for name in COMMONSENSE + HARD},
+        "levels": {level: {"final": passed(n // 3)} for level, _ in LEVELS},
+        "stop_reasons": {"answer": n - 4, "max_turns": 4},
+        "run_card": {"policy": "local", "temperature": 0.0},
     }  # fmt: skip
 
 
-def synthetic_episode(
-    i: int, passed: bool, text: str = "I look for a flight first."
-) -> dict[str, Any]:
-    level = LEVELS[i % 3][0]
-    search = {"origin": "Northport", "destination": "Ashford", "date": "2022-03-16"}
-    rows = json.dumps(
-        [{"flight": f"F{n:07d}", "price": 120 + n, "departure": "08:15"} for n in range(40)]
-    )
-    call = ToolCall("search_flights", search, rows)
-    lost = ToolCall(
-        "get_cities", {"state": "Narnia"}, '{"error": "Unknown state \'Narnia\'."}', error=True
-    )
-    day = {
-        "days": 1, "current_city": "from Northport to Ashford", "transportation": "Flight Number: F0000001, from Northport to Ashford",
-        "breakfast": "-", "attraction": "Old Mill, Ashford;City Park, Ashford;", "lunch": "Blue Door, Ashford",
-        "dinner": "Café Ünal, Ashford", "accommodation": "Quiet loft by the river, Ashford",
-    }  # fmt: skip
-    plan = [
-        day,
-        {**day, "days": 2, "current_city": "Ashford", "transportation": "-"},
-        {**day, "days": 3, "accommodation": "-"},
-    ]
-    segments = [
-        Segment("system", "You plan trips. " * 30),
-        Segment("user", "Plan a trip for two."),
-        Segment(
-            "assistant",
-            f'{text}\n<tool_call>{{"name": "search_flights"}}</tool_call><|im_end|>',
-            [1, 2, 3],
-            [1, 1, 1],
-            [-0.1] * 3,
-        ),
-        Segment("tool", rows, [4, 5], [0, 0], [0.0, 0.0], call),
-        Segment("assistant", '<tool_call>{"name": "get_cities"}</tool_call><|im_end|>', call=lost),
-        Segment("tool", lost.result),
-        Segment("assistant", f"<answer>{json.dumps(plan)}</answer><|im_end|>"),
-    ]
-    hard: dict[str, Any] = {
-        **dict.fromkeys(HARD),
-        "valid_cost": True if passed else fact_record(False, "The plan costs $1,912."),
-    }
-    groups = {"commonsense": dict.fromkeys(COMMONSENSE, True), "hard": hard}
-    request = f"Please plan a 3-day trip for two people from Northport to Ashford, starting on March 16th, with a budget of ${1400 + i}."
-    asked = {
-        "org": "Northport",
-        "dest": "Ashford",
-        "days": 3,
-        "people_number": 2,
-        "budget": 1400 + i,
-        "level": level,
-        "query": request,
-    }
-    return {
-        "id": f"test-{i:04d}", "domain": "travelplanner", "request": asked, "world": "made-up", "plan": plan,
-        "transcript": Transcript(segments, StopReason.ANSWER, json.dumps(plan)).to_json(),
-        "verdict": verdict_record(passed, groups, total_cost=1312.0),
-    }  # fmt: skip
+def synthetic_episode(i: int, passed: bool, **more: Any) -> dict[str, Any]:
+    return trip_record(f"test-{i:04d}", passed=passed, level=LEVELS[i % 3][0], **more)
 
 
 class Page(html.parser.HTMLParser):
@@ -267,14 +173,14 @@ def test_text_from_files_is_shown_and_never_run(tmp_path):
     run = synthetic_run(tmp_path / "run")
     bad = synthetic_episode(0, passed=True, text=HOSTILE + "\ud800")
     bad["id"], bad["request"]["query"], bad["plan"][0]["dinner"] = HOSTILE, HOSTILE, HOSTILE
-    bad["transcript"]["segments"][3]["call"] = {
+    bad["transcript"]["segments"][2]["call"] = {
         "name": HOSTILE,
         "arguments": {HOSTILE: HOSTILE},
         "result": HOSTILE,
         "error": False,
     }
     bad["verdict"]["groups"][0]["facts"]["schema"]["message"] = HOSTILE
-    bad["verdict"]["groups"][2]["facts"][HOSTILE] = fact_record(False, HOSTILE)
+    bad["verdict"]["groups"][1]["facts"][HOSTILE] = fact_record(False, HOSTILE)
     write_lines(run / "eval/after_rl/transcripts.jsonl", [bad])
     score = synthetic_score(0.5, 60)
     score["metrics"][HOSTILE] = score["constraints"][HOSTILE] = score["levels"][HOSTILE] = rate(
@@ -365,9 +271,9 @@ def test_unscored_episodes_above_one_percent_bring_the_worst_case(tmp_path):
 def test_long_transcripts_stay_under_two_megabytes(tmp_path):
     run = synthetic_run(tmp_path / "run", episodes=3, steps=4)
     long = synthetic_episode(0, True)
-    tool = long["transcript"]["segments"][3]
-    tool["text"] = tool["call"]["result"] = "<row> & " * 4000
-    long["transcript"]["segments"][2:2] = [long["transcript"]["segments"][2], tool] * 30
+    asked, told = long["transcript"]["segments"][2:4]
+    asked["call"]["result"] = told["text"] = "<row> & " * 4000
+    long["transcript"]["segments"][2:2] = [asked, told] * 30
     lines = [{**long, "id": str(i)} for i in range(12)]
     write_lines(run / "eval/after_rl/transcripts.jsonl", lines)
     assert write_report(run).stat().st_size < 2_000_000

@@ -13,20 +13,17 @@ from typing import Any
 import pytest
 
 from tripwright.errors import UserError
-from tripwright.evals.comparison import run_names
 from tripwright.evals.report import report_page, write_report
 from tripwright.evals.report.folder import ReportedRun
 from tripwright.evals.report.learning import (
     COSTS,
     best,
     chart_groups,
-    failure_section,
     failures,
     first_reached,
     time_to_gain,
     variance_section,
 )
-from tripwright.evals.report.markup import short
 from tripwright.statistics.rates import mean, rate
 
 HOSTILE = "</title><script>alert(1)</script><img src=x onerror=alert(2)>"
@@ -172,17 +169,6 @@ def test_steps_that_are_apart_count_for_the_time_between_them():
     assert list(failures(rows)) == ["b", "a"]
 
 
-def test_the_table_marks_three_at_a_time_and_has_nothing_that_never_fails():
-    rates = {"is_valid_cost": 0.1, "valid_cuisine": 0.2, "is_valid_restaurants": 0.3}
-    rates |= {"is_valid_attractions": 0.9, "is_not_absent": 1.0}
-    _, inner = failure_section([row(step, constraints=rates) for step in range(1, 101)]).parts
-    (table,) = inner.parts
-    assert len(table.rows) == 4 and table.rows[0][0].text == "Valid cost"
-    for column in list(zip(*table.rows, strict=True))[1:]:
-        assert sum("<strong>" in cell.text for cell in column) == 3
-    assert not failure_section([]) and failure_section([row(1), row(2)])
-
-
 # ---- several runs
 
 
@@ -225,12 +211,6 @@ def test_runs_without_recipe_score_or_figures_are_named_not_filled_in(two, tmp_p
     assert "None: all settings of recipe.json are the same." in words(same)
 
 
-def test_names_tell_runs_apart(tmp_path):
-    folders = [tmp_path / "a" / "seed0", tmp_path / "b" / "seed0", tmp_path / "b" / "seed1"]
-    assert run_names(folders) == ["a/seed0", "b/seed0", "b/seed1"]
-    assert run_names(folders[1:]) == ["seed0", "seed1"]
-
-
 def test_what_cannot_be_put_together_is_refused_in_one_line(two, tmp_path, typed):
     for folders, found in (
         ([tmp_path / str(i) for i in range(9)], "9 runs in one chart"),
@@ -257,14 +237,4 @@ def test_rl_steps_are_found_whatever_the_stage_is_called(tmp_path):
     assert [(r["stage"], r["step"]) for r in ReportedRun(run_of(tmp_path / "a", rows)).rl] == [
         ("rl", 1),
         ("rl", 2),
-    ]
-
-
-def test_large_numbers_stay_short():
-    assert [short(value) for value in (9.89e14, 2.1e20, 7.6e21, 3.84e6, 2.5e9)] == [
-        "989T",
-        "210E",
-        "7.6e+21",
-        "3.84M",
-        "2.5G",
     ]

@@ -25,7 +25,6 @@ from tripwright.evals.report import report_page
 from tripwright.llm.client import Completion
 from tripwright.llm.paid_calls import CallKey, PaidCalls
 from tripwright.runs import CARD, TRANSCRIPTS, VERSION, VERSION_ENTRY
-from tripwright.world.generator import build_world
 
 ROOT = Path(__file__).resolve().parents[2]
 CONCURRENCY = 3
@@ -350,14 +349,6 @@ def test_a_run_in_two_parts_meets_the_faults_of_one(words, tmp_path):
     assert score_of(parts)["faults"] == score_of(whole)["faults"]
 
 
-def test_clean_and_faulty_episodes_are_never_in_one_folder(words, tmp_path):
-    assert main(words(tmp_path, "--policy expert --count 2 --faults 0.1")) == 0
-    before = (tmp_path / TRANSCRIPTS).read_bytes()
-    for second in ("", "--faults 0.1 --faults-seed 1"):
-        assert main(words(tmp_path, f"--policy expert {second}")) == 2
-    assert (tmp_path / TRANSCRIPTS).read_bytes() == before
-
-
 # ---- mistakes
 
 
@@ -381,13 +372,6 @@ def test_mistakes_are_one_line(words, tmp_path, more, told, capsys):
     assert main(words(tmp_path / "a", more)) == 2
     printed = capsys.readouterr()
     assert told in printed.err and printed.err.count("\n") == 1 and not (tmp_path / "a").exists()
-
-
-def test_another_world_is_refused(words, tmp_path, refused):
-    build_world(tmp_path / "other", "nano", 3)
-    assert "is it the right world?" in refused(
-        words(tmp_path / "b", "--policy expert"), f"--world {tmp_path}/other"
-    )
 
 
 def test_what_a_policy_refuses_leaves_no_card_behind(words, tmp_path, monkeypatch):

@@ -378,18 +378,6 @@ def test_a_split_has_one_plan_per_request(world, tmp_path):
     assert [line.verdict.error for line in found] == [None, BAD_LINE, BAD_LINE]
 
 
-def test_a_request_of_another_world_is_named_and_judged(world, tmp_path):
-    path = plans_at(
-        tmp_path,
-        {"query": EASY | {"org": "Rivendell"}, "plan": P3_PLAN},
-        {"query": EASY, "plan": P3_PLAN},
-    )
-    stranger, neighbour = scored(path, world)
-    assert "'Rivendell'" in (stranger.line.problem or "")
-    assert stranger.verdict.delivered and not stranger.verdict.final
-    assert neighbour.line.problem is None and neighbour.verdict.final
-
-
 def test_an_empty_file_has_no_rates(world, tmp_path):
     (summary,) = score_file(plans_at(tmp_path), world, "official")
     assert summary["n"] == 0

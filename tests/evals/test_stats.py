@@ -19,18 +19,6 @@ finite = st.floats(-1e6, 1e6, allow_nan=False)
 some_values = st.lists(finite, min_size=1, max_size=12)
 
 
-@given(counts)
-def test_wilson_holds_the_rate_and_stays_in_the_unit_interval(pair):
-    assert wilson(0, 0) == (0.0, 1.0)
-    k, n = pair
-    low, high = wilson(k, n)
-    assert 0 <= low <= k / n <= high <= 1
-    assert low < high
-    assert wilson(n - k, n) == pytest.approx((1 - high, 1 - low))  # failures mirror successes
-    wider_low, wider_high = wilson(k, n, confidence=0.99)
-    assert wider_low <= low and high <= wider_high
-
-
 @pytest.mark.parametrize("k, n", [(-1, 3), (4, 3), (1, -1)])
 def test_wilson_refuses_impossible_counts(k, n):
     with pytest.raises(ValueError, match="0 <= k <= n"):

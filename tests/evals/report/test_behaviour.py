@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tests.conftest import fact_record, verdict_record
+from tests.conftest import verdict_record
 from tripwright.domains import domain_named
 from tripwright.evals.report import report_page, write_report
 from tripwright.evals.report.behaviour import (
@@ -317,21 +317,6 @@ def test_several_runs_have_their_costs_and_their_behaviour_on_one_page(tmp_path,
     assert {f"Calls, episode by episode: {name}" for name in ("first", "second")} <= found
     assert "Passes over FLOPs of updates" in found and "reached 72.0%" in page
     assert "tool_of_first" in page and "tool_of_second" in page
-
-
-def test_text_of_a_model_is_shown_and_never_run(tmp_path, make):
-    turns = [
-        make.call(HOSTILE, "no", error=True),
-        make.refused(f'<tool_call>{{"name": "{HOSTILE}"', "repeated_call"),
-        make.turn(),
-    ]
-    hostile = make.episode(
-        HOSTILE, turns, plan=({**make.day, "lunch": HOSTILE},), failed=(HOSTILE,)
-    )
-    hostile["verdict"]["groups"][2]["facts"][HOSTILE] = fact_record(False, HOSTILE)
-    make.evaluation(tmp_path / "eval" / "<b>x", [hostile])
-    section = parts_html([behaviour(ReportedRun(tmp_path))])
-    assert "<script" not in section and "<b>x" not in section and "&lt;script&gt;" in section
 
 
 def test_an_evaluation_without_tools_has_no_pictures_of_calls(tmp_path, make):
