@@ -62,16 +62,6 @@ def test_collect_and_stats(asked):
     assert json.loads(asked("stats sft.jsonl --json"))["levels"]["all"]["n"] == 10
 
 
-def test_exports(asked):
-    asked("collect runs/a --out sft.jsonl --restart")
-    for words, said in {
-        "sft.jsonl --layout trl --out trl.jsonl": "trl.jsonl: 5 rows",
-        "sft.jsonl --layout llama-factory --out lf/mine.jsonl": "lf/mine.jsonl: 5 rows",
-        "sft.jsonl --layout messages --out m.parquet": "m.parquet: 5 rows",
-    }.items():
-        assert asked(f"export {words}") == f"{said}\n"
-
-
 def test_a_cold_start_of_deeptravel_s_kind(asked):
     """From its run to the files, without rules and without a world."""
     found = json.loads(asked("collect runs/errands --out cold.jsonl --json"))

@@ -80,28 +80,6 @@ def test_what_is_proved_impossible_is_made_and_checked(place, tmp_path, typed):
     )
 
 
-def test_what_is_given_is_left_out(place, tmp_path, typed):
-    out, given = tmp_path / "q.jsonl", place / "q.jsonl"
-    more = words(place, out, MAKE, f"--count 12 --not-in {given} --workers 1")
-    assert typed(more, "--json").record["rejected"]["excluded"] >= 12
-    both = tmp_path / "both.jsonl"
-    both.write_text(given.read_text() + out.read_text())
-    assert typed(f"query check {both} --world {place}/w --workers 1").out.startswith(
-        f"{COUNT + 12} of {COUNT + 12} queries can be met"
-    )
-
-
-def test_official_elements_bring_the_official_days_and_levels(place, tmp_path):
-    out = tmp_path / "q.jsonl"
-    given = words(place, out, "--count 24 --elements official --workers 1")
-    assert main(given) == 0
-    assert {record["days"] for record in read_lines(out)} == {3, 5, 7}
-    wishes = [record["local_constraint"] for record in read_lines(out)]
-    assert {len(wish["cuisine"] or ()) for wish in wishes} <= {0, 2, 4}
-    assert main([*given, *"--days 5 --levels 1:0:0 --count 3 --restart".split()]) == 0
-    assert {(record["days"], record["level"]) for record in read_lines(out)} == {(5, "easy")}
-
-
 def test_check_sums_up_by_kind(place, tmp_path, typed):
     given = read_lines(place / "q.jsonl")[:5]
     given[1]["budget"] = 10

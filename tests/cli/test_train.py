@@ -143,34 +143,6 @@ def test_a_mistake_in_the_data_is_mended_in_the_same_folder(recipe, tmp_path, ty
     )
 
 
-def test_a_run_folder_is_a_source_of_data(recipe, tmp_path):
-    played = tmp_path / "played"
-    played.mkdir()
-    turns = [
-        {"role": "system", "content": "s"},
-        {"role": "user", "content": "u"},
-        {"role": "assistant", "content": "<answer>[]</answer>"},
-    ]
-    segments = [
-        {
-            "role": t["role"],
-            "text": t["content"],
-            "token_ids": [],
-            "loss_mask": [],
-            "logprobs": [],
-            "call": None,
-        }
-        for t in turns
-    ]
-    episode = {
-        "id": "a",
-        "transcript": {"segments": segments, "stop_reason": "answer", "answer": "[]"},
-    }
-    (played / "transcripts.jsonl").write_text(json.dumps(episode) + "\n")
-    recipe.write_text(RECIPE.replace("\nbatch_size = 2", f'\nbatch_size = 2\ndata = "{played}"'))
-    assert main(["sft", str(recipe), "--out", str(tmp_path / "run")]) == 0
-
-
 @pytest.mark.parametrize("name", ["runs/nano/cold_start/model/sft", "./here", "/nowhere/model"])
 def test_a_model_that_is_not_there_is_told_before_anything_is_made(name, recipe, tmp_path, refused):
     recipe.write_text(RECIPE.replace("[model]\n", f'[model]\npretrained = "{name}"\n'))

@@ -77,6 +77,8 @@ def test_one_frame_tells_stage_time_left_figures_and_endings(run, typed):
         assert figure in text, figure
     assert "episodes ended by answer 97%, max turns 3%" in text and "0.35 (0.205 to 0.35)" in text
     assert any(block in text for block in BLOCKS) and "!" not in text and "\x1b" not in text
+    assert sparkline([0, 0, 8, 8, 0, 0], 3) == BLOCKS[0] + BLOCKS[-1] + BLOCKS[0]  # means
+    assert (duration(45), duration(3 * 3600 + 290)) == ("45 s", "3 h 05 min")
 
 
 def test_warnings_are_shown_with_their_advice(tmp_path, typed):
@@ -96,13 +98,6 @@ def test_lines_fit_the_width_and_an_ascii_terminal_gets_ascii(run, tmp_path, mon
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
     assert main(["watch", str(run), "--once"]) == 0
     assert b"step 30 of 60" in written.getvalue() and written.getvalue().isascii()
-
-
-def test_sparklines_average_and_never_overflow():
-    assert sparkline([3.0, 3.0], 10) == BLOCKS[0] * 2
-    assert sparkline([0.0, 1.0], 10) == BLOCKS[0] + BLOCKS[-1]
-    assert len(sparkline(list(range(1000)), 60)) <= 60
-    assert sparkline([0, 0, 8, 8, 0, 0], 3) == BLOCKS[0] + BLOCKS[-1] + BLOCKS[0]
 
 
 def test_a_stage_that_ends_by_minutes_and_one_without_an_end(tmp_path):
@@ -143,12 +138,6 @@ def test_a_run_that_is_cut_by_a_resume_is_read_anew(run):
     assert read(run, "a").last["step"] == 20 and len(read(run, "a").stage_rows) == 20
 
 
-def test_watching_a_finished_run_shows_it_once_and_ends(run, typed):
-    (run / "model" / "rl").mkdir(parents=True)
-    text = typed(f"watch {run}").out
-    assert text.count("step 30 of 60") == 1 and "training finished" in " ".join(text.split())
-
-
 def test_watching_follows_growth_and_cuts_and_ends_with_the_training(run, monkeypatch, typed):
     acts = [
         lambda: write(run, [row(step) for step in range(1, 41)]),
@@ -169,12 +158,3 @@ def test_bad_arguments_get_one_line(run, tmp_path, capsys, runs):
     assert main(["watch", *(str(tmp_path / name) for name in runs), "--once"]) == 2
     said = capsys.readouterr()
     assert said.out == "" and said.err.count("\n") == 1
-
-
-def test_durations():
-    assert [duration(seconds) for seconds in (0, 45, 600, 3 * 3600 + 290)] == [
-        "0 s",
-        "45 s",
-        "10 min",
-        "3 h 05 min",
-    ]

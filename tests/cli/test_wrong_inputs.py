@@ -102,13 +102,6 @@ def test_a_trip_on_none_of_the_worlds_days_has_no_plan(place, refused, typed):
     assert "the world's days are" in refused(f"score {place}/plan.json {world}")
 
 
-@pytest.mark.parametrize("verb", ["sft", "train"])
-def test_a_recipe_without_the_stage_makes_no_folder(place, refused, verb):
-    pytest.importorskip("torch")
-    said = refused(f"{verb} {place}/empty --out {place}/trained")
-    assert "there is nothing to" in said and not (place / "trained").exists()
-
-
 def test_the_same_command_continues_a_run_after_midnight(place, typed, refused):
     """Without --snapshot the day of the run's first start counts, not that of the next."""
     run = f"{ERRANDS}/r.jsonl --out {{place}}/days --store {{place}}/s".format(place=place)

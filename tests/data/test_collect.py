@@ -154,16 +154,6 @@ def test_star_asks_for_one_thought_and_nothing_else(copied, tmp_path, spoil):
     assert found["dropped"] == {collecting.UNREADABLE: 2}
 
 
-def test_the_last_try_of_an_episode_counts(copied, tmp_path):
-    def change(lines: list[Line]) -> list[Line]:
-        again = json.loads(json.dumps(lines[0]))
-        unscored(lines[0])
-        return [*lines, again]
-
-    found = collected(copied("compact", change), tmp_path / "out.jsonl")
-    assert (found["episodes"], found["kept"], found["dropped"]) == (6, 6, {})
-
-
 def test_other_rules_are_judged_again_in_the_world(copied, world, tmp_path):
     def change(lines: list[Line]) -> list[Line]:
         lines[3]["plan"][1]["breakfast"] = False  # given, for the official rules

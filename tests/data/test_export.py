@@ -66,7 +66,7 @@ def test_json_lines_hold_what_parquet_holds(trajectories, tmp_path, layout):
     assert read_lines(tmp_path / "a.jsonl") == parquet_rows(tmp_path / "a.parquet")
 
 
-def test_stored_ids_come_out_as_stored_and_the_messages_make_the_same(world, made, small_tokenizer):
+def test_stored_ids_come_out_as_stored(world, made, small_tokenizer):
     chat, dialect = ChatFormat(small_tokenizer), dialect_named("planner_r1")
     queries = read_queries(made / "queries.jsonl")[:3]
     sessions = list(
@@ -92,17 +92,6 @@ def test_stored_ids_come_out_as_stored_and_the_messages_make_the_same(world, mad
         assert row["loss_mask"] == transcript.loss_mask
         assert sum(row["loss_mask"]) > 0
         assert row["train"] == [message["role"] == "assistant" for message in row["messages"]]
-        (_, system), (_, user), *rest = [
-            (message["role"], message["content"]) for message in row["messages"]
-        ]
-        ids = chat.opening(system, user)
-        for role, text in rest:
-            ids += (
-                chat.said(text)
-                if role == "assistant"
-                else chat.tool_answer(text, dialect.max_tool_tokens).ids
-            )
-        assert ids == row["input_ids"]
 
 
 def test_trl_rows_are_messages_and_tools(trajectories, tmp_path):

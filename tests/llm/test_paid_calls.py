@@ -84,18 +84,6 @@ def test_a_fault_is_counted_and_not_kept(tmp_path):
     assert not (tmp_path / "calls.jsonl").exists()
 
 
-@pytest.mark.parametrize("tear", [b'{"episode": "q1", "st', b"\xff\xfe", b"{"])
-def test_a_torn_end_is_cut_off(tmp_path, tear):
-    calls_at(tmp_path).keep(request(), says())
-    path = tmp_path / "calls.jsonl"
-    whole = path.read_bytes()
-    path.write_bytes(whole + tear)
-    calls = calls_at(tmp_path)
-    assert calls.find(request()) == says() and path.read_bytes() == whole
-    calls.keep(request(step=3), says("More."))
-    assert calls_at(tmp_path).find(request(step=3)) == says("More.")
-
-
 def test_any_other_bad_line_is_the_users_to_see(tmp_path):
     calls_at(tmp_path).keep(request(), says())
     path = tmp_path / "calls.jsonl"

@@ -4,12 +4,9 @@ from typing import Any
 
 import pytest
 
-from tripwright.domains import dialect_named
 from tripwright.errors import UserError
-from tripwright.evals.evaluate import choose_policy
 from tripwright.llm.client import ChatEndpoint, Fault
 from tripwright.llm.endpoint import shown_url
-from tripwright.policies.settings import PolicySettings
 
 DEAD = "http://me:S3cret@127.0.0.1:9"  # nobody listens there
 SHOWN = "http://127.0.0.1:9"
@@ -31,13 +28,6 @@ SHOWN = "http://127.0.0.1:9"
 )
 def test_user_and_password_are_left_out_and_nothing_else(url, shown):
     assert shown_url(url) == shown
-
-
-def test_a_run_card_does_not_hold_them():
-    chosen = choose_policy(
-        PolicySettings(model="m", base_url=f"{DEAD}/v1"), dialect_named("planner_r1")
-    )
-    assert chosen.identity["base_url"] == f"{SHOWN}/v1"
 
 
 def test_a_dead_endpoints_fault_does_not_say_them():

@@ -12,7 +12,7 @@ from tripwright.domains.travelplanner.task import TripTask
 from tripwright.episode import Episode, play
 from tripwright.evals.run import run
 from tripwright.llm.paid_calls import PaidCalls
-from tripwright.policies.person import Mistyped, PersonPolicy, call_of, table, tool_list
+from tripwright.policies.person import Mistyped, PersonPolicy, call_of, tool_list
 from tripwright.tools.toolbox import ToolBox
 from tripwright.world.store import World
 
@@ -181,11 +181,3 @@ def test_numbers_are_numbers_where_a_tool_takes_them(world):
     assert '"page":2' in call_of("restaurants Aa, 2", paged)
     assert '"page":"two"' in call_of("restaurants Aa, two", paged)
     assert "search_restaurants city, [page]" in tool_list(paged)
-
-
-def test_tables_are_aligned_and_long_values_cut():
-    assert table(["a", "bb"], [["x" * 60, 1], ["y", 22]]).splitlines() == [
-        "a" + " " * 47 + "  bb",
-        "x" * 48 + "  1",
-        "y" + " " * 47 + "  22",
-    ]
