@@ -16,8 +16,6 @@ pytest.importorskip("starlette")
 httpx2 = pytest.importorskip("httpx2")
 
 from tests.server.conftest import Served
-from tripwright.errors import UserError
-from tripwright.server.serving import open_port
 
 PATIENCE_SECONDS = 60
 HEADERS = {"connection": "close", "content-type": "application/json"}
@@ -117,14 +115,6 @@ def test_a_wrong_option_is_one_line(options, said, world_folder, refused):
     given = options if "--world" in options else ["--world", str(world_folder), *options]
     printed = refused("serve tools", given)
     assert said in printed
-
-
-def test_a_port_is_free_again_at_once():
-    with open_port("127.0.0.1", 0) as listener:
-        port = listener.getsockname()[1]
-        with pytest.raises(UserError, match="already in use"):
-            open_port("127.0.0.1", port)
-    open_port("127.0.0.1", port).close()
 
 
 def test_a_killed_worker_is_replaced_though_nobody_reads_stderr(world_folder):

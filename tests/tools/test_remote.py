@@ -11,16 +11,14 @@ from typing import Any
 
 import pytest
 
-from tripwright.domains import dialect_named, face_named
+from tripwright.domains import face_named
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.task import TripTask
-from tripwright.episode import Turn, open_session
 from tripwright.errors import UserError
 from tripwright.llm.endpoint import Pace
 from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.remote import RemoteToolBox
 from tripwright.tools.toolbox import ToolHostDown
-from tripwright.transcript import StopReason
 from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
@@ -181,14 +179,3 @@ def test_a_wrong_setting_is_one_line_at_once(url, settings, waits):
     with pytest.raises(UserError) as caught:
         RemoteToolBox(url, face_named("compact"), **settings)
     assert waits == [] and "\n" not in str(caught.value)
-
-
-def test_an_episode_whose_server_dies_is_unscored(script, box):
-    session = open_session(TRIP, dialect_named("compact"), tools=box)
-    turn = '<tool_call>{"name": "calculator", "arguments": {"expression": "%d"}}</tool_call>'
-    session.take(Turn(turn % 1))
-    assert session.transcript.segments[-1].text == "fine" and not session.done
-    script.steps = [FAILING]
-    session.take(Turn(turn % 2))
-    assert session.transcript.stop_reason is StopReason.UNSCORED
-    assert session.transcript.fault is not None and "answered 503" in session.transcript.fault
