@@ -1,7 +1,6 @@
 """What the members of GRPO's family do with a step's groups: who is dropped, refilled, masked,
 replayed (rows S6, S7, D7, P5)."""
 
-import json
 from dataclasses import replace
 from typing import Any
 
@@ -280,25 +279,6 @@ def test_a_loss_by_its_name(make, pair, given_groups, loss):
 
 
 # ---- with a model that talks
-
-
-def test_it_plays_trains_and_reproduces(talking, chat, lab):
-    dialect = replace(dialect_named("compact"), max_turn_tokens=12)
-    settings = replace(SETTINGS, steps=2, group_size=3)
-
-    def run(seed: int) -> list[dict[str, Any]]:
-        trainer = Grpo(talking(4), chat, dialect, lab.trips(), settings, seed)
-        rows = []
-        while trainer.progress < 1:
-            rows.append(trainer.take_step())
-        json.dumps(rows)  # as they are written down
-        timed = ("seconds", "per_second", "mfu", "memory_mb", "hours_total")
-        return [
-            {key: value for key, value in row.items() if not key.endswith(timed)} for row in rows
-        ]
-
-    assert run(1) == run(1)
-    assert run(1) != run(2)
 
 
 def test_groups_come_back_in_the_order_of_their_tasks(talker, caller, lab):

@@ -283,6 +283,11 @@ def test_what_is_left_out_is_counted(texts, nano_tokenizer, written):
 TWICE = r'"{\"a\": 1, \"a\": 2}"'
 
 
+SAID = '{"messages": [{"role": "user", "content": "x"}], %s}'
+PLAYED = '{"messages": [{"role": "assistant", %s}]}'
+CALLED = PLAYED % '"tool_calls": [{"function": {"name": "f", "arguments": %s}}]'
+
+
 @pytest.mark.parametrize(
     ("line", "words"),
     [
@@ -293,16 +298,9 @@ TWICE = r'"{\"a\": 1, \"a\": 2}"'
         ('{"messages": [{"role": "bot", "content": "x"}]}', r":2: messages\.1\.role: "),
         ('{"messages": [{"role": "user", "content": 3}]}', r":2: messages\.1\.content: "),
         ('{"messages": [{"role": "user"}]}', r":2: messages\.1: .*content must be a text"),
-        (
-            '{"messages": [{"role": "assistant", "tool_calls": [{}]}]}',
-            r":2: messages\.1\.tool_calls\.1\.function: ",
-        ),
+        (PLAYED % '"tool_calls": [{}]', r":2: messages\.1\.tool_calls\.1\.function: "),
         *(
-            (
-                '{"messages": [{"role": "assistant", "tool_calls": [{"function": {"name": "f",'
-                f' "arguments": {arguments}}}}}]}}]}}',
-                r":2: messages\.1\.tool_calls\.1\.function\.arguments: ",
-            )
+            (CALLED % arguments, r":2: messages\.1\.tool_calls\.1\.function\.arguments: ")
             for arguments in (r'"\"{}\""', '"null"', "null", "[]", '"[1]"', '"{"', TWICE)
         ),
         ('{"messages": [{"role": "user", "content": "x", "weight": 0}]}', r":2: .*1\.weight: "),
@@ -311,32 +309,17 @@ TWICE = r'"{\"a\": 1, \"a\": 2}"'
             r":2: messages\.1: .*reasoning_content",
         ),
         (
-            (
-                '{"messages": [{"role": "assistant", "content": "<think>a</think>x",'
-                ' "reasoning_content": "b"}]}'
-            ),
+            PLAYED % '"content": "<think>a</think>x", "reasoning_content": "b"',
             ":2: reasoning_content",
         ),
-        ('{"messages": [{"role": "user", "content": "x"}], "system": "s"}', ":2: .*'system'"),
-        ('{"messages": [{"role": "user", "content": "x"}], "tools": "{"}', ":2: tools: "),
-        (
-            '{"messages": [{"role": "user", "content": "x"}], "train": [true, true]}',
-            ":2: .*train: expected one true or false",
-        ),
-        (
-            '{"messages": [{"role": "user", "content": "x"}], "input_ids": [1]}',
-            ":2: .*input_ids and loss_mask",
-        ),
+        (SAID % '"system": "s"', ":2: .*'system'"),
+        (SAID % '"tools": "{"', ":2: tools: "),
+        (SAID % '"train": [true, true]', ":2: .*train: expected one true or false"),
+        (SAID % '"input_ids": [1]', ":2: .*input_ids and loss_mask"),
         ('{"conversations": [{"from": "robot", "value": "x"}]}', r":2: .*\.1\.from: .*robot"),
         ('{"conversations": [{"from": "gpt", "value": "x", "loss": 0}]}', r":2: .*\.1\.loss: "),
         ('{"transcript": {}}', ":2: transcript: "),
-        (
-            (
-                '{"messages": [{"role": "user", "content": "x"}], "input_ids": [99999],'
-                ' "loss_mask": [1]}'
-            ),
-            r":2: its token ids are of another",
-        ),
+        (SAID % '"input_ids": [99999], "loss_mask": [1]', ":2: its token ids are of another"),
     ],
 )
 def test_a_bad_line_is_named(line, words, texts, nano_tokenizer, written):
