@@ -192,12 +192,13 @@ def test_a_whole_episode_keeps_to_the_published_rules(name, native, serve):
         turn = said[sum(message["role"] == "assistant" for message in request["messages"])]
         message = {"role": "assistant", "content": turn}
         choice = choice_of(turn) if "tools" in request else {"message": message}
-        return 200, json.dumps({"choices": [choice]}).encode(), {}
+        choice |= {"logprobs": {"content": [{"logprob": -1.0}]} if "logprobs" in request else None}
+        usage = {"prompt_tokens": 9000, "completion_tokens": 900}
+        return 200, json.dumps({"choices": [choice], "usage": usage}).encode(), {}
 
     endpoint = ChatEndpoint(serve(answer), "m", max_retries=0)
-    (played,) = EndpointPolicy(endpoint, native_tools=native).play(
-        [open_session(expert.task, dialect)]
-    )
+    policy = EndpointPolicy(endpoint, native_tools=native)
+    (played,) = policy.play([open_session(expert.task, dialect)])
     assert played.transcript.stop_reason is StopReason.ANSWER, played.transcript.fault
     texts = [[s.text for s in each.transcript.segments] for each in (played, expert)]
     assert texts[0] == texts[1] and len(asked) == len(said) > 2
@@ -210,6 +211,9 @@ def test_a_whole_episode_keeps_to_the_published_rules(name, native, serve):
     frames = [f"<tool_response>\n{text}\n</tool_response>" for text in texts[0][3::2]]
     users = [m["content"] for m in asked[-1]["messages"] if m["role"] == "user"]
     assert users[1:] == (frames if in_words else [])
+    found = policy.check(dialect)
+    assert (found["turn"], found["native_tools"]) == ("call", None if in_words else True)
+    assert found["log_probabilities"] and found["usage"] and found["requests"] == 1
 
 
 CALL = write_call("calculator", {"expression": "1+1"})
@@ -285,7 +289,7 @@ def test_a_refused_parameter_is_answered_with_its_cure(serve, typed, refused):
         if broken := next((name for name in REFUSALS if name in request), None):
             error = {"message": f"'{broken}': {REFUSALS[broken][0]}"}
             return 400, json.dumps({"error": error}).encode(), {}
-        message = {"content": "<think>So.</think><answer>[]</answer>"}
+        message = {"content": "So.</think><answer>[]</answer>"}
         return 200, json.dumps({"model": "m-1", "choices": [{"message": message}]}).encode(), {}
 
     line = ["run --policy endpoint --model m --thinking off --base-url", serve(answer), "--check"]
@@ -295,31 +299,8 @@ def test_a_refused_parameter_is_answered_with_its_cure(serve, typed, refused):
     found = typed(*line, "--json").record
     assert (found["model"], found["turn"], found["requests"]) == ("m-1", "answer", 2)
     assert found["max_tokens_field"] == "max_completion_tokens" and not found["usage"]
-    assert found["log_probabilities"] is False and found["native_tools"] is None
+    assert found["log_probabilities"] is False and found["thoughts"] == ["</think>"]
     assert len(asked) == 2 * (len(REFUSALS) + 1)
-
-
-@pytest.mark.parametrize("name", dialects())
-def test_check_says_what_an_endpoint_can(name, serve, typed):
-    asked: list[dict[str, Any]] = []
-
-    def answer(request: dict[str, Any]) -> tuple[int, bytes, dict[str, str]]:
-        asked.append(request)
-        turn = write_call("x", {})
-        message = {"content": f"Why?</think>{turn}"}
-        if "tools" in request:
-            message = choice_of(turn)["message"] | {"reasoning": "So."}
-        choice = {"message": message, "logprobs": {"content": [{"logprob": -1}]}}
-        usage = {"prompt_tokens": 900, "completion_tokens": 40}
-        return 200, json.dumps({"choices": [choice], "usage": usage}).encode(), {}
-
-    line = ["run --policy endpoint --model m --base-url", serve(answer), "--dialect", name]
-    found = typed(*line, "--check --json").record
-    native = dialect_named(name).tools_in_prompt
-    assert (found["turn"], found["native_tools"]) == ("call", True if native else None)
-    assert found["thoughts"] == ["reasoning" if native else "</think>"]
-    assert found["log_probabilities"] and found["usage"] and found["prompt_tokens"] == 900
-    assert len(asked) == found["requests"] == 1
 
 
 @pytest.mark.parametrize(

@@ -147,12 +147,12 @@ class EndpointPolicy:
         answers = list[dict[str, Any]]()
         try:
             said = endpoint.complete(sent, offered, dialect.max_turn_tokens, answers.append)
-            if isinstance(said, Fault):
-                raise UserError(said.message)
-        except UserError:
-            if logprobs:
+        except UserError as refusal:
+            said = Fault("rejected", str(refusal))
+        if isinstance(said, Fault):
+            if logprobs and said.kind in ("rejected", "server_error"):
                 return self.check(dialect, logprobs=False)
-            raise
+            raise UserError(said.message)
         choice = answers[0]["choices"][0]
         message, read = choice["message"], read_turn(turn_text(said, dialect.turns), dialect.turns)
         told_apart = [name for name in ("reasoning_content", "reasoning") if message.get(name)]
