@@ -1,5 +1,6 @@
 """The client against a real server on this machine, one misbehaviour at a time."""
 
+import base64
 import gzip
 import json
 import re
@@ -233,6 +234,17 @@ def test_the_whole_answer_has_timeout_s(raw, what):
     fault = client.complete(MESSAGES)
     assert isinstance(fault, Fault) and (fault.kind, fault.attempts) == ("timeout", 3)
     assert time.monotonic() - started < 3
+
+
+@pytest.mark.parametrize(("key", "hidden"), [("e", False), ("s3cret/of+mine?42", True)])
+def test_a_key_is_hidden_where_it_is_long_enough_to_be_one(server, monkeypatch, key, hidden):
+    """In each of its forms, whatever its variable is called; a letter would garble the rest."""
+    monkeypatch.setenv("MY_LOGIN", key)
+    said = f"the key {key} and {base64.b64encode(key.encode()).decode()}, {key.encode().hex()}"
+    server.replies = [answers({"error": {"message": said}}, 500)]
+    fault = endpoint(server.url, api_key_env="MY_LOGIN", max_retries=0).complete(MESSAGES)
+    assert isinstance(fault, Fault)
+    assert fault.message.endswith("the key *** and ***, ***." if hidden else f"{said}.")
 
 
 def test_a_refused_connection(server):

@@ -177,6 +177,8 @@ class _Server(Endpoint):
             raise BadAnswer("tokens after the one that ends a turn.")
         if tokens.prompt_tokens != len(request.prompt):
             raise BadAnswer("tokens after another prompt than was sent.")
+        if not 0 <= tokens.cached_tokens <= tokens.prompt_tokens:
+            raise BadAnswer("more or fewer cached tokens than a prompt can have.")
         return tokens
 
 
