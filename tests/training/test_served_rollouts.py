@@ -287,6 +287,7 @@ LIES: dict[str, Callable[[Any], Any]] = {
     "too many": lambda pairs: pairs * 40,
     "none at all": lambda pairs: [],
     "no such token": lambda pairs: [[pair[0], 10**6, None] for pair in pairs],
+    "a cache of fewer than none": lambda pairs: pairs,
 }
 
 
@@ -294,6 +295,7 @@ def lying(how: str) -> Callable[[Any], Any]:
     def lie(body: Any) -> Any:
         meta = body["meta_info"]
         meta["output_token_logprobs"] = LIES[how](meta["output_token_logprobs"])
+        meta["cached_tokens"] = -1 if "cache" in how else 0
         return body
 
     return lie
