@@ -105,6 +105,13 @@ def as_a_function(line: Line) -> None:
     )
 
 
+def swap(turn: int, old: str, new: str) -> Callable[[Line], None]:
+    return say(turn, lambda text: text.replace(old, new))
+
+
+CHOICE = "<tool_call_thinking>b</tool_call_thinking>"
+
+
 @pytest.mark.parametrize(
     ("spoil", "reason"),
     [
@@ -113,31 +120,14 @@ def as_a_function(line: Line) -> None:
         (failed, NOT_PASSED),
         (without_argument, collecting.MALFORMED),
         (say(0, lambda text: text + " Now I wait."), collecting.UNREADABLE),
-        (say(0, lambda text: text.replace("</think>", "")), collecting.UNREADABLE),
+        (swap(0, "</think>", ""), collecting.UNREADABLE),
         (say(0, lambda text: "Well. " + text), collecting.UNREADABLE),
-        (
-            say(1, lambda text: text.replace("<tool_call>", "So: <tool_call>")),
-            collecting.UNREADABLE,
-        ),
-        (
-            say(
-                0, lambda text: "<think>A <tool_call_thinking>b</tool_call_thinking></think>" + text
-            ),
-            collecting.UNREADABLE,
-        ),
+        (swap(1, "<tool_call>", "So: <tool_call>"), collecting.UNREADABLE),
+        (say(0, lambda text: f"<think>A {CHOICE}</think>{text}"), collecting.UNREADABLE),
         (say(0, lambda text: 9 * "<think>Again.</think>\n" + text), collecting.UNREADABLE),
         (answered(lambda answer: "<think>Hm.</think> " + answer), collecting.UNREADABLE),
         (answered(lambda answer: f"```markdown\n{answer}\n```"), collecting.FENCED),
-        # in the template's order
-        (
-            say(
-                0,
-                lambda text: text.replace(
-                    "</think>", "</think>\n<tool_call_thinking>Two.</tool_call_thinking>"
-                ),
-            ),
-            None,
-        ),
+        (swap(0, "</think>", f"</think>\n{CHOICE}"), None),  # in the template's order
         (say(0, lambda text: text.partition("</think>")[2]), collecting.UNREADABLE),
         (as_a_function, None),
     ],
