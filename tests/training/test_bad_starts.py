@@ -19,7 +19,7 @@ from safetensors.torch import load_file, save_file
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.inference import models
-from tripwright.inference.local import load_model
+from tripwright.inference.local import inspect_model, load_model
 from tripwright.training import fit
 
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
@@ -120,7 +120,12 @@ NO_TOOL_ROLE = NO_TOOLS.replace("in messages", "in messages if m.role != 'tool'"
 SLIDING = {"layer_types": ["full_attention", "sliding_attention"], "sliding_window": 64}
 AT_LOADING = {
     "no config": (lambda m: (m / "config.json").unlink(), "No model could be loaded .*config"),
-    "another architecture": (config(model_type="gpt2"), "this model has 'gpt2'. Serve it with"),
+    "another architecture": (config(model_type="gpt2"), "has 'gpt2'. Let a server play it.*verl"),
+    "hybrid attention": (
+        config(model_type="qwen3_5_text", layer_types=["linear_attention", "full_attention"]),
+        "has 'qwen3_5_text' with layers of full_attention, linear_attention. Let a server",
+    ),
+    "a model that sees": (config(model_type="qwen3_5"), "has 'qwen3_5' with layers of .*linear"),
     "an unheard-of architecture": (config(model_type="x"), "No model could be loaded .*`x`"),
     "sliding windows": (
         config(**SLIDING, use_sliding_window=True),
@@ -128,9 +133,9 @@ AT_LOADING = {
     ),
     "positions that depend on the length": (
         config(rope_parameters={"rope_type": "dynamic", "rope_theta": 1e4, "factor": 2.0}),
-        "knows rope_type default, linear, llama3, yarn; this model has 'dynamic'",
+        "computes rope_type default, linear, llama3, yarn; this model has 'dynamic'",
     ),
-    "another activation": (config(hidden_act="gelu"), "knows hidden_act silu; .* 'gelu'"),
+    "another activation": (config(hidden_act="gelu"), "computes hidden_act silu; .* 'gelu'"),
     "a file missing": (
         lambda m: shards(m)[1].unlink(),
         r"model-00002-of-\d+.safetensors is missing.*to its end",
@@ -206,6 +211,12 @@ def test_what_only_loading_shows_is_one_line_too(damage, why, model, capsys):
     with pytest.raises(UserError, match=why) as told:
         load_model(model)
     assert "\n" not in str(told.value) and "REPORT" not in capsys.readouterr().err
+
+
+def test_what_verl_trains_need_not_be_computed_here(model):
+    AT_LOADING["hybrid attention"][0](model)
+    found, _ = inspect_model(model, elsewhere=True)
+    assert found.model_type == "qwen3_5_text"
 
 
 def test_a_model_that_memory_cannot_hold(model, monkeypatch, capsys):

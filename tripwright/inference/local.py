@@ -139,9 +139,10 @@ def load_model(
     return model.to(device), tokenizer
 
 
-def inspect_model(folder: str | Path) -> tuple[Any, Any]:
+def inspect_model(folder: str | Path, elsewhere: bool = False) -> tuple[Any, Any]:
     """(config, tokenizer) of what `load_model` would load. Raises UserError, before a weight is
-    read, for a model that cannot be played here and for files that are not whole."""
+    read, for files that are not whole and for a model that our engine cannot compute, unless others
+    do (`elsewhere`)."""
     check_model_files(folder)
     if models.is_adapter(folder):
         models.check_peft(f"'{folder}' is a LoRA adapter, which")
@@ -160,10 +161,12 @@ def inspect_model(folder: str | Path) -> tuple[Any, Any]:
     except Exception as error:
         raise UserError(f"No model could be loaded from '{folder}': {first_line(error)}") from None
     config._attn_implementation = "sdpa"  # an argument would give way to the folder's config
-    models.check_known(config)
+    if not elsewhere:
+        models.check_known(config)
     if Path(folder).is_dir():
         models.check_whole(Path(folder))
     tokenizer = load_tokenizer(folder)
+    config = config.get_text_config()  # of a model that sees as well
     if len(tokenizer) > config.vocab_size:
         raise UserError(
             f"The tokenizer in '{folder}' has {len(tokenizer):,} tokens, its model"

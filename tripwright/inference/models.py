@@ -111,6 +111,7 @@ def autocast(dtype: torch.dtype, device: str = "cpu") -> AbstractContextManager[
 
 
 SUPPORTED = ("qwen3", "qwen2", "llama")
+FULL, SLIDING = "full_attention", "sliding_attention"  # of a config's layer_types
 # frequencies of positions that do not change with a text's length; `Decoder` reads them once
 ROPE = ("default", "linear", "llama3", "yarn")
 INDEX, SINGLE = "model.safetensors.index.json", "model.safetensors"
@@ -118,24 +119,29 @@ GB = 1e9
 
 
 def check_known(config: Any) -> None:
-    """Raises UserError for a `transformers` config of a model that `Decoder` cannot compute."""
-    if "sliding_attention" in (getattr(config, "layer_types", None) or ()):
+    """Raises UserError for a `transformers` config of a model that `Decoder` cannot compute, with
+    who can."""
+    kinds = set(getattr(config.get_text_config(), "layer_types", None) or ())
+    rope = (getattr(config, "rope_parameters", None) or {}).get("rope_type", "default")
+    for name, found, known in (
+        ("model_type", config.model_type, SUPPORTED),
+        ("layer_types", ", ".join(sorted(kinds - {SLIDING})) or FULL, (FULL,)),
+        ("rope_type", rope, ROPE),
+        ("hidden_act", getattr(config, "hidden_act", None), ("silu",)),
+    ):
+        if found not in known:
+            layers = f" with layers of {', '.join(sorted(kinds))}" if kinds - {FULL} else ""
+            raise UserError(
+                f"Our engine computes {name} {', '.join(known)}; this model has '{found}'{layers}."
+                " Let a server play it (vLLM or SGLang, and --policy endpoint) and verl train it"
+                " (--engine verl with one of them, docs/cluster.md), or take another model."
+            )
+    if SLIDING in kinds:
         raise UserError(
             "Local generation attends to the whole context; this model has layers with"
             f" sliding-window attention ({config.sliding_window:,} tokens). Where no context is"
             " longer, set use_sliding_window to false in its config.json; else take another model."
         )
-    rope = (getattr(config, "rope_parameters", None) or {}).get("rope_type", "default")
-    for name, found, known in (
-        ("model_type", config.model_type, SUPPORTED),
-        ("rope_type", rope, ROPE),
-        ("hidden_act", config.hidden_act, ("silu",)),
-    ):
-        if found not in known:
-            raise UserError(
-                f"Local generation knows {name} {', '.join(known)}; this model has '{found}'. Serve"
-                " it with another engine and play it by --policy endpoint, or take another model."
-            )
 
 
 def check_whole(folder: Path) -> None:

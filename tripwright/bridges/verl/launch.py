@@ -334,7 +334,8 @@ def train(run: RunFolder) -> None:
     if model is not None and recipe.stages == ("start", "rl"):
         run.settle_data()
         if Path(model).is_dir():
-            check_starting_model(recipe, *inspect_model(model))
+            ours = recipe.verl is not None and recipe.verl.sampler == "cpu"
+            check_starting_model(recipe, *inspect_model(model, elsewhere=not ours))
     else:
         take_stages(run, "sft")
         model = str(run.model(stage_before(run, "rl")).absolute())
