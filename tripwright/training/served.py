@@ -13,7 +13,8 @@ model's `generation_config.json`, where Qwen's have top_p 0.8 and top_k 20.
 
 A server that answers "loaded" has not proven it: after every load it is asked to go on, greedily,
 after one fixed prompt, and what it says is held to the trainer's own forward pass (`ServedPolicy`).
-Seen in vLLM 0.32.0: the output layer of a model with tied embeddings stays as it was.
+Seen in vLLM 0.32.0: of a checkpoint that leaves a tied output layer out, it keeps the old layer. So
+`rollout_worker.plain_weights` writes it.
 """
 
 from __future__ import annotations
@@ -34,8 +35,6 @@ from tripwright.llm.endpoint import BadAnswer, Endpoint, Fault, Reply
 from tripwright.llm.http import hidden
 
 VLLM = "0.32.0"  # the release that requests are written for and tests run
-# Of a model with tied embeddings vLLM reloads all but the output layer: it is served as untied
-UNTIED = '{"tie_word_embeddings": false}'
 Memory = Literal["weights", "kv_cache"]
 # from the whole distribution, said with every request
 PLAIN_SAMPLING = {
@@ -132,7 +131,8 @@ class _Server(Endpoint):
 
     name = "a server"
     answer = "tokens"
-    start = cacheless = ""  # what to start it with, in general and to have no prefix cache
+    # what to start it with: to have an output layer of its own, and no prefix cache
+    untied = cacheless = ""
 
     def unknown(self) -> str:
         """What to say of a release that this was not written for, "" for the known one."""
@@ -188,7 +188,7 @@ class VllmServer(_Server):
     processed_logprobs`. Sleep is of level 2: weights are given up as well."""
 
     name = "vLLM"
-    start = f"vllm serve … --load-format dummy --hf-overrides '{UNTIED}'"
+    untied = """ with --load-format dummy --hf-overrides '{"tie_word_embeddings": false}'"""
     cacheless = "--no-enable-prefix-caching"
 
     def unknown(self) -> str:
@@ -265,7 +265,6 @@ class SglangServer(_Server):
     `stop_token_ids` as well)."""
 
     name = "SGLang"
-    start = "python -m sglang.launch_server …"
     cacheless = "--disable-radix-cache"
 
     def open(self) -> bool:
