@@ -3,6 +3,7 @@ follows one that is."""
 
 import pytest
 
+from tests.printed import printed
 from tests.tools.conftest import calls_in, rows
 from tripwright.domains import face_named
 from tripwright.domains.travelplanner.tools.faces import STAR
@@ -59,6 +60,12 @@ def test_the_tools_and_arguments_of_table_5(box):
         "SearchAccommodation": ["city"],
     }
     assert functions[2]["parameters"]["properties"]["mode"]["enum"] == ["driving", "taxi"]
+
+
+def test_the_tools_are_described_as_in_table_5(box):
+    table = printed("star.md", "SearchCity\tstate", "\n\nTable 5 outlines").splitlines()
+    described = [schema["function"]["description"] for schema in box.schemas]
+    assert described == [row.split("\t")[2] for row in table]
 
 
 FLIGHT = {"departure": "St. Petersburg", "destination": "Appleton", "date": "2022-03-19"}

@@ -59,10 +59,12 @@ def tool_functions(tools: type) -> dict[str, Callable[..., Any]]:
 @dataclass(frozen=True)
 class ToolName:
     """What a face calls one tool, and those of its arguments that it names otherwise than the core
-    does."""
+    does. What it describes otherwise than the docstring is in `descriptions`: by the core's name of
+    the argument, and "" is the tool itself."""
 
     name: str
     arguments: Mapping[str, str] = field(default_factory=dict)
+    descriptions: Mapping[str, str] = field(default_factory=dict)
 
 
 class CheckedCall(NamedTuple):
@@ -177,7 +179,7 @@ def _check_names(name: object, tool: _Tool, arguments: Mapping[str, Any], paged:
 def _offered(
     core: str, function: Callable[..., Any], name: ToolName, words: Mapping[str, Mapping[str, str]]
 ) -> _Tool:
-    description, descriptions = _docstring(function)
+    descriptions = {**_docstring(function), **name.descriptions}
     hints = get_type_hints(function)
     properties, arguments, choices, required = dict[str, Any](), {}, {}, []
     # without self
@@ -202,17 +204,17 @@ def _offered(
         else:
             properties[label]["default"] = declaration.default
     parameters = {"type": "object", "properties": properties, "required": required}
-    schema = {"name": name.name, "description": description, "parameters": parameters}
+    schema = {"name": name.name, "description": descriptions[""], "parameters": parameters}
     return _Tool(core, schema, arguments, choices, get_origin(hints.get("return")) is list)
 
 
-def _docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
-    """(description, argument → description) of a Google-style docstring; the further lines of an
-    argument are indented deeper than its first."""
+def _docstring(function: Callable[..., Any]) -> dict[str, str]:
+    """Argument → description of a Google-style docstring, and "" → that of the function; the
+    further lines of an argument are indented deeper than its first."""
     description, _, lines = (inspect.getdoc(function) or "").partition("\n\nArgs:\n")
     unfolded = re.sub(r"\n {5,}", " ", lines)
     arguments = dict(line.strip().split(": ", 1) for line in unfolded.splitlines() if line.strip())
-    return " ".join(description.split()), arguments
+    return {"": " ".join(description.split()), **arguments}
 
 
 def _checked(label: str, tool: _Tool, value: Any) -> Any:

@@ -2,7 +2,8 @@
 and act on.
 
 Signature and docstring are the only definition of a tool: the JSON schemas shown to models and the
-argument check are derived from them (`signatures.py`), and a face lays its own names over them.
+argument check are derived from them (`signatures.py`), and a face may put its own names and
+descriptions in their place.
 Tools return the world's typed records (a face turns them into text) or raise ToolError; they never
 guess: cities and states are matched exactly, as in the official tools, and a near miss is answered
 with the name that was probably meant.

@@ -137,8 +137,8 @@ COMPACT = Face(
 )
 
 
-# ---- STAR's (row S1): the tools as its Table 5 names them, with answers in numbered lines as its
-# Appendix F shows them
+# ---- STAR's (row S1): the tools as its Table 5 names and describes them, with answers in numbered
+# lines as its Appendix F shows them
 #
 # Where the appendix shows no sentence (empty searches of a city, a drive over a day, missing
 # arguments) it is the one of STAR's released tools. Those also begin a new line after
@@ -186,6 +186,10 @@ def _city_search(what: str, empty: str) -> Sentences:
     }
 
 
+def _finder(name: str, what: str) -> ToolName:
+    return ToolName(name, descriptions={"": f"Find {what} in a specific city"})
+
+
 _NO_FLIGHT = (
     "There is no available flight from {origin} to {destination} on {date}. Please rethink your"
     " flight search and try again."
@@ -199,12 +203,25 @@ STAR = Face(
     core=TravelTools,
     write=write_numbered,
     names={
-        "get_cities": ToolName("SearchCity"),
-        "search_flights": ToolName("SearchFlight", _ROUTE_ARGUMENTS),
-        "search_ground_transportation": ToolName("GoogleDistanceMatrix", _ROUTE_ARGUMENTS),
-        "search_restaurants": ToolName("SearchRestaurant"),
-        "search_attractions": ToolName("SearchAttraction"),
-        "search_accommodations": ToolName("SearchAccommodation"),
+        "get_cities": ToolName(
+            "SearchCity", descriptions={"": "Find cities within a specific state"}
+        ),
+        "search_flights": ToolName(
+            "SearchFlight",
+            _ROUTE_ARGUMENTS,
+            {"": "Search for flight information between cities on specific dates"},
+        ),
+        "search_ground_transportation": ToolName(
+            "GoogleDistanceMatrix",
+            _ROUTE_ARGUMENTS,
+            {
+                "": "Calculate distance, travel time, and cost between two cities",
+                "mode": "How to travel.",
+            },
+        ),
+        "search_restaurants": _finder("SearchRestaurant", "restaurant options"),
+        "search_attractions": _finder("SearchAttraction", "tourist attractions"),
+        "search_accommodations": _finder("SearchAccommodation", "accommodation options"),
     },
     words={"mode": {"self-driving": "driving", "taxi": "taxi"}},
     tables={
