@@ -175,5 +175,5 @@ def test_a_file_that_is_no_toml(tmp_path, content, words):
 
 def test_a_file_that_is_not_there(tmp_path):
     for path in (tmp_path / "none.toml", tmp_path):
-        with pytest.raises(UserError, match="cannot be read"):
+        with pytest.raises(UserError, match="cannot be read|is no regular file"):
             load_services(path)
