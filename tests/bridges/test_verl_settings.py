@@ -18,6 +18,7 @@ from tripwright.bridges.verl.launch import (
     VerlProcess,
     cause_in,
     check_ray,
+    missing,
     next_lines,
     plan_lines,
     prepare,
@@ -25,6 +26,7 @@ from tripwright.bridges.verl.launch import (
 )
 from tripwright.bridges.verl.launch import command_for as command
 from tripwright.bridges.verl.settings import check_for_verl, configuration, nested
+from tripwright.cli.main import main
 from tripwright.errors import UserError
 from tripwright.training.losses import Importance
 from tripwright.training.recipe import ClusterSettings, load_recipe
@@ -144,6 +146,26 @@ def test_no_verl_is_one_line_that_says_what_to_do(monkeypatch, tmp_path):
         monkeypatch.setenv("TRIPWRIGHT_VERL", sys.executable)
         with pytest.raises(UserError, match=r"has verl none; expected 0\.9\.1"):
             verl_python()
+
+
+def test_all_that_a_start_needs_is_named_at_once(monkeypatch, tmp_path):
+    """flash-attn-4, which SGLang brings, is not what verl's default attention asks for."""
+    python, key = tmp_path / "python", "actor_rollout_ref.model.override_config.attn_implementation"
+    python.write_text("""#!/bin/sh\necho '{"verl": "0.9.1", "flash-attn-4": "4.0.0b15"}'""")
+    python.chmod(0o755)
+    monkeypatch.setenv("TRIPWRIGHT_VERL", str(python))
+    monkeypatch.chdir(tmp_path)
+    paper = recipe("planner_r1/8b", None)
+    said = [line.partition(":")[0] for line in missing(paper)]
+    files = ["data.world", "data.queries", "evaluation.file", "validation.file"]
+    assert said == ["sampler", "attention", *files]
+    sdpa = dataclasses.replace(paper.verl, options={key: "sdpa"})
+    assert "attention" not in " ".join(missing(recipe("planner_r1/8b", sdpa)))
+    said = [line.partition(":")[0] for line in missing(recipe("nano/grpo"))]
+    assert said == ["model.pretrained"]  # a CPU needs no sampler of verl's
+    assert main(["train", "planner_r1/8b", "--engine", "verl", "--dry-run"]) == 2
+    with pytest.raises(UserError, match="sequence_parallel"):
+        check_for_verl(recipe("nano/grpo", dataclasses.replace(CPU, sequence_parallel=2)))
 
 
 def test_a_ray_that_is_not_there_is_said_at_once(monkeypatch):

@@ -2,13 +2,15 @@
 aggregation, with unscored members, rollouts out of the loss, groups that agree and cut contexts."""
 
 import random
+from dataclasses import replace
 
 import pytest
 import torch
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
-from tripwright.bridges.verl.step import updates_of
-from tripwright.episode import Episode
+from tripwright.bridges.verl.step import said_nothing, updates_of
+from tripwright.domains import dialect_named
+from tripwright.episode import Episode, open_session
 from tripwright.inference.decoder import Decoder
 from tripwright.rewards.reward import RewardBreakdown
 from tripwright.training.batches import action_logprobs, collate
@@ -113,3 +115,15 @@ def test_a_minibatch_is_of_whole_groups_and_none_is_without_a_gradient(trips):
     assert {row.rollout.group for update in updates for row in update} == {0, 2, 3}
     first = updates[0][0]
     assert first.key(7).startswith(f"t-{first.rollout.group}-step7_")
+
+
+@pytest.mark.parametrize(
+    ("room", "stop"), [(1, StopReason.CONTEXT_OVERFLOW), (2, StopReason.UNSCORED)]
+)
+def test_an_answer_without_a_token_costs_its_episode(room, stop, trips):
+    """At one token of room SGLang has none to give (it keeps the window's last one free)."""
+    dialect = dialect_named("star")
+    session = open_session(trips.at(0), replace(dialect, context_tokens=room, on_overflow="end"))
+    session.length = 0
+    said_nothing(session, "length")
+    assert session.transcript.stop_reason is stop

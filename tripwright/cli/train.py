@@ -48,7 +48,10 @@ def train(
     engine: Literal["local", "verl"] = option(
         "local", "Who trains: local, or verl (GPUs on one machine or many; 'make verl')."
     ),
-    dry_run: bool = flag("--dry-run", "verl: print its command and configuration; start nothing."),
+    dry_run: bool = flag(
+        "--dry-run",
+        "verl: print its command and configuration, and what is missing; start nothing.",
+    ),
 ) -> None:
     """Train a model by reinforcement learning: OUT/model/rl, OUT/metrics.jsonl. The
     recipe has a [grpo], [ppo], [rft] or [rl] table; its stages before RL are run first.
@@ -68,12 +71,13 @@ def train(
             raise UserError(
                 "--dry-run is for --engine verl; 'tripwright fit' estimates any recipe."
             )
-        from tripwright.bridges.verl.launch import plan_lines
+        from tripwright.bridges.verl.launch import check, plan_lines
         from tripwright.training.recipe import load_recipe
 
         folder = out or Path("runs") / path.stem
-        typer.echo("\n".join(plan_lines(load_recipe(path, changes or ()), folder)))
-        return
+        read = load_recipe(path, changes or ())
+        typer.echo("\n".join(plan_lines(read, folder)))
+        return check(read)
     from tripwright.training.stages import train as take
 
     run = take(path, out, changes or (), engine)

@@ -569,9 +569,9 @@ def _rl_problems(recipe: Recipe, table: str, settings: RolloutSettings) -> Itera
         yield f'{table}: a value head needs whole contexts: set dialect.on_overflow = "end".'
 
 
-def check_needs(recipe: Recipe) -> None:
-    """Raises UserError for the first file, folder or package that the recipe needs and that is not
-    there. (A model may be on a hub.)"""
+def missing_files(recipe: Recipe) -> Iterator[str]:
+    """A sentence for each file or folder that the recipe needs and that is not there. (A model may
+    be on a hub.)"""
     live, model = recipe.live, recipe.model.pretrained
     for name, path in (
         ("data.world", recipe.data.world),
@@ -582,15 +582,20 @@ def check_needs(recipe: Recipe) -> None:
         ("live.services", live.services if live else None),
     ):
         if path is not None and not Path(path).exists():
-            raise UserError(f"{name}: nothing at '{path}'.")
+            yield f"{name}: nothing at '{path}'."
     if live and live.replay and "://" not in live.store and not Path(live.store).is_file():
-        raise UserError(
-            f"live.store: no file '{live.store}'. Record it first, or set live.replay = false."
-        )
+        yield f"live.store: no file '{live.store}'. Record it first, or set live.replay = false."
     if model is not None and is_no_model(model):
-        raise UserError(
+        yield (
             f"model.pretrained: no folder '{model}'. Make it first: the recipe's 'needs' says how."
         )
+
+
+def check_needs(recipe: Recipe) -> None:
+    """Raises UserError for the files and folders that the recipe needs and that are not there, or
+    for the first package."""
+    if lines := list(missing_files(recipe)):
+        raise UserError(" ".join(lines))
     device_named(recipe.model.device)
     if recipe.model.lora is not None:
         check_peft("[model.lora]")

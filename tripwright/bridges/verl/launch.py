@@ -19,6 +19,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -26,9 +27,12 @@ from typing import Any
 import tripwright
 from tripwright.bridges.verl import FOLDER, HUGGING_FACE, NAME, STEPS, STOP, TRACKER, VERSION
 from tripwright.bridges.verl.settings import (
+    ATTENTION,
     CONFIGURATION,
+    FLASH,
     PLUGIN,
     TRAIN,
+    attention_of,
     check_for_verl,
     configuration,
     nested,
@@ -45,7 +49,7 @@ from tripwright.files import (
 from tripwright.inference.local import inspect_model
 from tripwright.runs import logged_steps
 from tripwright.training.loop import Loop
-from tripwright.training.recipe import Recipe
+from tripwright.training.recipe import Recipe, missing_files
 from tripwright.training.run_folder import RunFolder
 from tripwright.training.stages import check_starting_model, stage_before, take_stages
 
@@ -69,25 +73,56 @@ def verl_python() -> str:
     if python is None:
         raise UserError(
             f"No verl here: 'make verl' puts it into an environment of its own,"
-            f" {beside.parents[1]}; ${SETTING} names the Python of another one."
+            f" {beside.parents[1]}, 'make verl-gpu' for GPUs; ${SETTING} names the Python of"
+            " another one."
         )
-    asked = "from importlib.metadata import version; print(version('verl'))"
-    try:
-        answer = subprocess.run([python, "-c", asked], capture_output=True, text=True)
-    except OSError as error:
-        raise UserError(f"${SETTING}: '{python}' cannot be started ({error}).") from None
-    found = answer.stdout.strip() or "none"
+    found = _versions(python).get("verl", "none")
     if found != VERSION:
         raise UserError(f"'{python}' has verl {found}; expected {VERSION}. Make it: make verl")
     return python
 
 
+@cache
+def _versions(python: str) -> dict[str, str]:
+    """Of the packages that this interpreter has. Raises UserError where it cannot be started."""
+    asked = (
+        "import json; from importlib.metadata import distributions;"
+        "print(json.dumps({d.name.lower().replace('_', '-'): d.version for d in distributions()}))"
+    )
+    try:
+        answer = subprocess.run([python, "-c", asked], capture_output=True, text=True)
+    except OSError as error:
+        raise UserError(f"${SETTING}: '{python}' cannot be started ({error}).") from None
+    return dict(json.loads(answer.stdout)) if answer.returncode == 0 else {}
+
+
 def check(recipe: Recipe) -> None:
-    """Raises UserError for what verl does not do, and where it is missing, or the Ray that it was
-    told to join."""
+    """Raises UserError for what verl does not do, and for all that is missing."""
     check_for_verl(recipe)
-    verl_python()
+    if lines := list(missing(recipe)):
+        raise UserError(" ".join(lines))
     check_ray()
+
+
+def missing(recipe: Recipe) -> Iterator[str]:
+    """A sentence for each thing that a start needs and that is not there: verl, the sampler, the
+    implementation of attention, and the recipe's world, queries and other files."""
+    assert recipe.verl is not None
+    try:
+        python = verl_python()
+    except UserError as error:
+        yield str(error)
+    else:
+        found, sampler = _versions(python), recipe.verl.sampler
+        if sampler != "cpu" and sampler not in found:
+            yield f"sampler: '{python}' has no {sampler}. 'make verl-gpu' installs SGLang."
+        # flash-attn-4, which SGLang brings, is another package, which verl's default does not take
+        if attention_of(recipe.verl) == FLASH and "flash-attn" not in found:
+            yield (
+                f"attention: '{python}' has no flash-attn, verl's default. 'make verl-gpu' builds"
+                f' it; without it, and slower: [verl.options] "{ATTENTION}" = "sdpa".'
+            )
+    yield from missing_files(recipe)
 
 
 def check_ray() -> None:

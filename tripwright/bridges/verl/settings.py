@@ -19,6 +19,10 @@ NO_DUAL = 1e9
 KL_NAMES = {"k2": "mse", "k3": "low_var_kl"}  # of our estimators at verl
 ACTOR, REFERENCE = "actor_rollout_ref.actor", "actor_rollout_ref.ref"
 ROLLOUT, MODEL = "actor_rollout_ref.rollout", "actor_rollout_ref.model"
+ATTENTION, FLASH = (
+    f"{MODEL}.override_config.attn_implementation",
+    "flash_attention_2",
+)  # its default
 
 
 def check_for_verl(recipe: Recipe) -> GrpoSettings:
@@ -64,8 +68,18 @@ def _refusals(recipe: Recipe, grpo: GrpoSettings, verl: ClusterSettings) -> Iter
         "verl.tensor_parallel that does not divide the number of GPUs": (
             verl.gpus % verl.tensor_parallel
         ),
+        # verl shares a row among GPUs inside flash attention alone
+        f"verl.sequence_parallel with another attention than {FLASH}; leave one of them out": (
+            verl.sequence_parallel > 1 and attention_of(verl) != FLASH
+        ),
     }
     return (words for words, found in refused.items() if found)
+
+
+def attention_of(verl: ClusterSettings) -> str:
+    """The implementation of attention that the trained model is loaded with."""
+    default = "sdpa" if verl.sampler == "cpu" else FLASH
+    return str((verl.options or {}).get(ATTENTION, default))
 
 
 def configuration(recipe: Recipe, model: str, run: Path) -> dict[str, Any]:
@@ -201,7 +215,7 @@ def _on_cpu(verl: ClusterSettings) -> dict[str, Any]:
     }
     return {
         "trainer.device": "cpu",
-        f"{MODEL}.override_config.attn_implementation": "sdpa",
+        ATTENTION: "sdpa",
         **{f"{part}.{key}": value for part in (ACTOR, REFERENCE) for key, value in engine.items()},
         f"{REFERENCE}.strategy": "fsdp2",
         "transfer_queue.backend.SimpleStorage.num_data_storage_units": 1,

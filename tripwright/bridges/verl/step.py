@@ -90,6 +90,16 @@ def conditions_of(run: str) -> Conditions:
     return Conditions(recipe, settings, dialect, trips_of(recipe, RL, judged), rewards, tools)
 
 
+def said_nothing(session: Session, reason: str) -> None:
+    """Takes an answer without a token, which costs its episode alone. SGLang leaves the window's
+    last token free, so where no more than one is left the context is full; anywhere else the
+    sampler failed, and the episode is unscored."""
+    if session.turn_budget <= 1:
+        session.overflow()
+    else:
+        session.fail(f"the sampler gave no token ({reason})")
+
+
 @dataclass(frozen=True)
 class UpdateRow:
     """A row of a minibatch. `index`: which of its rollout's sequences it is. Of each token of the

@@ -24,7 +24,7 @@ from verl.experimental.agent_loop.agent_loop import (
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.bridges.verl import NAME
-from tripwright.bridges.verl.step import conditions_of
+from tripwright.bridges.verl.step import conditions_of, said_nothing
 from tripwright.episode import Episode, Session, Turn, close_session
 from tripwright.rewards.reward import RewardBreakdown
 
@@ -68,7 +68,8 @@ class EpisodeAgentLoop(AgentLoopBase):
         )
         ids = list(output.token_ids)
         if not ids:
-            raise RuntimeError(f"the sampler gave no token ({output.stop_reason})")
+            said_nothing(session, str(output.stop_reason))
+            return version
         cut = ids[-1] != self.chat.stop_id
         text = self.chat.decode(ids if cut else ids[:-1])
         turn = Turn(text, ids, list(output.log_probs or ()), cut)
