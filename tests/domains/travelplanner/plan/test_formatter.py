@@ -159,6 +159,9 @@ def test_no_itinerary_is_not_asked_about(server):
         {"dinner": "The Red Door, Millbrook"},
         {"accommodation": "Loft by the sea, Millbrook"},
         {"attraction": "Clock Museum, X;Opera, X;"},
+        {"breakfast": "None"},
+        {"lunch": "N/A"},
+        {"lunch": "Hotel breakfast"},
     ],
 )
 def test_a_name_that_the_formatter_made_up_is_pointed_out_once(server, invention):
@@ -168,12 +171,37 @@ def test_a_name_that_the_formatter_made_up_is_pointed_out_once(server, invention
     server.requests.clear()
     server.replies = [changed(**invention)]
     formatted = read(at(server))
-    assert formatted.plan is None and formatted.unscored and len(server.requests) == 2
+    assert formatted.plan is None and not formatted.unscored and len(server.requests) == 2
 
 
 def test_a_flight_that_the_formatter_made_up(server):
     server.replies = [GOOD.replace("F7654321", "F1111111")]
-    assert read(at(server)).unscored
+    formatted = read(at(server))
+    assert formatted.plan is None and not formatted.unscored
+
+
+@pytest.mark.parametrize(
+    ("itinerary", "written", "read_as"),
+    [
+        ("at **Café Amélie**, then", "Cafe Amelie, Millbrook", "Café Amélie, Millbrook"),
+        ("Salt & Pepper.", "Salt and Pepper, Millbrook", "Salt & Pepper, Millbrook"),
+        ("Salt and Pepper", "Salt & Pepper, Millbrook", "Salt and Pepper, Millbrook"),
+        ("breakfast at the hotel", "Hotel breakfast", "breakfast at the hotel"),
+        ("Inn", "Inn, Appleton, Wisconsin", "Inn, Appleton"),
+        ("Inn, Appleton, Wisconsin", "Inn, Appleton, Wisconsin", "Inn, Appleton"),
+        ("THE GREEN DOOR", "The Green Door, Millbrook", "The Green Door, Millbrook"),
+    ],
+)
+def test_spellings_of_one_name_are_read_as_the_itinerary_has_it(
+    server, itinerary, written, read_as
+):
+    server.replies = [changed(breakfast=written)]
+    formatted = read(at(server), f"{EXAMPLE_TEXT} {itinerary}")
+
+    def city_of(kind: PlaceKind, name: str, cities: Sequence[str]) -> str | None:
+        return "Appleton" if name == "Inn" and "Appleton" in cities else None
+
+    assert (in_cities(formatted, city_of).plan or [{}])[0]["breakfast"] == read_as
 
 
 def test_a_place_without_a_city_gets_the_one_where_the_world_has_it(server):

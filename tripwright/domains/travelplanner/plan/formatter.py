@@ -1,10 +1,11 @@
 """Itineraries in words → plans, by an LLM behind an endpoint (STAR, Appendix E; row S2): of a file,
 or of what an agent answered, before it is judged. The deterministic way is `plan.itinerary`.
 
-Whose fault was it? A service that is dead, or that writes a name which the itinerary does
-not hold, is our side's failure, and the itinerary is unscored; a text from which no plan can be
-read, though the service answered, has failed. The check of names matters: a formatter that mends a
-misspelt hotel would pass a plan that the agent never wrote.
+Whose fault was it? A service that is dead is our side's failure, and the itinerary is unscored; a
+text from which no plan can be read, though the service answered, has failed, as in STAR's pipeline.
+So has one for which it writes a name that the itinerary does not hold: a formatter that mends a
+misspelt hotel would pass a plan that the agent never wrote, and an episode left out for such a name
+would spare a vague plan its 0.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, TypeVar
 
 from annotated_types import Ge
@@ -21,12 +22,20 @@ from annotated_types import Ge
 from tripwright.domains.judging import JudgingSettings
 from tripwright.domains.travelplanner.plan.itinerary import FormattedPlan, read_route
 from tripwright.domains.travelplanner.plan.parse import INCOMPLETE, extract_answer
-from tripwright.domains.travelplanner.plan.plan import MEALS, OFFICIAL_FIELDS, CityOf, PlaceKind
+from tripwright.domains.travelplanner.plan.plan import (
+    MEALS,
+    NOTHING,
+    OFFICIAL_FIELDS,
+    CityOf,
+    PlaceKind,
+)
 from tripwright.domains.travelplanner.query import Query
+from tripwright.domains.travelplanner.rules.strict_reading import folded
 from tripwright.domains.travelplanner.ungrounded import names_of
 from tripwright.llm.client import ChatEndpoint, Completion, Fault
 from tripwright.llm.endpoint import Breaker, map_unordered
 from tripwright.llm.paid_calls import JudgementLog
+from tripwright.world.records import LONGEST_NAME
 
 # STAR, Appendix E, "Prompt for Formatting Planning", as printed but for its examples, which are not.
 PROMPT = """Please assist me in extracting valid information from a given natural language text and reconstructing it in JSON format, as demonstrated in the following example.
@@ -62,6 +71,7 @@ EXAMPLE_ANSWER = """\
 {"day": 2, "current_city": "Millbrook", "transportation": "-", "breakfast": "Corner Bakery, Millbrook", "attraction": "Clock Museum, Millbrook;Mill Park, Millbrook;", "lunch": "Noodle House, Millbrook", "dinner": "-", "accommodation": "Loft by the river, Millbrook"}, \
 {"day": 3, "current_city": "from Millbrook to Oldport", "transportation": "Flight Number: F7654321, from Millbrook to Oldport, Departure Time: 18:05, Arrival Time: 19:00", "breakfast": "-", "attraction": "-", "lunch": "-", "dinner": "-", "accommodation": "-"}]"""
 
+SIGNS_AROUND = "*_`\"“”'()[],.;:!?"  # that an itinerary may have around a name
 Key = TypeVar("Key")
 
 
@@ -122,16 +132,16 @@ def format_itinerary(
             return FormattedPlan(None, problem, unscored=True)
         usage.update(outcome.usage)
         formatted = read_answer(outcome)
-        invented = _invented(formatted.plan or [], itinerary)
+        plan, invented = _as_spelt(formatted.plan or [], itinerary)
         if not invented:
-            return formatted
+            return replace(formatted, plan=plan or None)
         correction = f"{invented} is not in the itinerary. Answer again, each name exactly as the itinerary spells it."
         conversation += [
             {"role": "assistant", "content": outcome.text},
             {"role": "user", "content": correction},
         ]
     problem = f"the formatter wrote {invented}, which the itinerary does not say"
-    return FormattedPlan(None, problem, unscored=True)
+    return FormattedPlan(None, problem)
 
 
 def messages(query: Query, text: str) -> list[dict[str, str]]:
@@ -174,21 +184,61 @@ def _problem(day: Any, number: int) -> str | None:
     return next((f"has no text for '{field}'" for field in lacking), None)
 
 
-def _invented(plan: list[dict[str, Any]], text: str) -> str:
-    """A name or flight number that the itinerary does not hold, letters and digits
-    compared; empty if there is none."""
-    letters = _letters(text)
+def _as_spelt(plan: list[dict[str, Any]], text: str) -> tuple[list[dict[str, Any]], str]:
+    """The plan with places as the itinerary spells them, and the first name or flight number that
+    it does not hold, in quotes; empty if there is none."""
+    places = dict[str, str]()
     for field, names in names_of(plan).items():
         for name in sorted(names) if field != "city" else ():
-            alone = name.rpartition(",")[0] or name
-            if _letters(alone) not in letters:
-                return f"'{' '.join(alone.split())[:80]}'"
-    return ""
+            spelt = None if name in NOTHING and _letters(name) else _spelt(name, text)
+            if spelt is None:
+                return plan, f"'{' '.join((name.rpartition(',')[0] or name).split())[:80]}'"
+            places[name] = spelt
+
+    def listed(places_of_day: str) -> str:
+        return ";".join(places.get(each.strip(), each) for each in places_of_day.split(";"))
+
+    fields = (*MEALS, "attraction", "accommodation")
+    return [{**day, **{field: listed(day[field]) for field in fields}} for day in plan], ""
+
+
+def _spelt(name: str, text: str) -> str | None:
+    """'Name, City' with the name in the itinerary's words; None for one that it does not hold. A
+    state behind the city is dropped: the official format has none there."""
+    alone, comma, city = name.rpartition(",")
+    if not alone.strip():
+        return _said(name, text)
+    said = _said(alone, text)
+    if said is None:
+        alone, comma, city = alone.rpartition(",")
+        said = _said(alone, text) if alone.strip() else None
+    return None if said is None else f"{said}{comma}{city}"
+
+
+def _said(name: str, text: str) -> str | None:
+    """The name as it stands where letters and digits are the same, else the itinerary's words for
+    it: with or without accents, "&" for "and", in another order with at most two words between."""
+    if _letters(name) in _letters(text):
+        return name
+    if len(name) > LONGEST_NAME:
+        return None
+    words, wanted = text.split(), _folded_words(name)
+    folded_text = _folded_words(text)
+    for size in range(1, len(wanted) + 3):
+        for start in range(len(words) - size + 1):
+            found = folded_text[start : start + size]
+            if "".join(found) == "".join(wanted) or not Counter(wanted) - Counter(found):
+                return " ".join(words[start : start + size]).strip(SIGNS_AROUND)
+    return None
+
+
+def _folded_words(text: str) -> list[str]:
+    return [folded(word.replace("&", "and")) for word in text.split()]
 
 
 def in_cities(formatted: FormattedPlan, city_of: CityOf) -> FormattedPlan:
-    """Where the whole text of a place is its name in the world, its city is added; everything else
-    stays as written."""
+    """Where the whole text of a place is its name in the world, its city is added, and a state
+    behind a place's city is dropped; everything else stays as written."""
     if not formatted.plan:
         return formatted
     return FormattedPlan([_in_cities(day, city_of) for day in formatted.plan])
@@ -199,8 +249,11 @@ def _in_cities(day: dict[str, Any], city_of: CityOf) -> dict[str, Any]:
     cities = [route[1], route[0]] if route else [day["current_city"]]
 
     def placed(kind: PlaceKind, name: str) -> str:
-        city = city_of(kind, name, cities)
-        return f"{name}, {city}" if city else name
+        if city := city_of(kind, name, cities):
+            return f"{name}, {city}"
+        place, _, state = name.rpartition(",")
+        alone, _, city = place.rpartition(",")
+        return place if state and city_of(kind, alone, [city.strip()]) else name
 
     return {
         **day,

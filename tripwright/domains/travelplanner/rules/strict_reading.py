@@ -266,7 +266,7 @@ class PlaceLookup:
         text = text.rstrip(END)
         name, comma, place = text.rpartition(",")
         if not comma:
-            return PlaceMention(field, text, None, [], (_folded(text), None))
+            return PlaceMention(field, text, None, [], (folded(text), None))
         name, place = name.strip(), place.strip()
         city = place if place in self._world.cities else city_named(place, self._world)
         rows_of_name = self._of_city(kind, city).get(name) if city is not None else None
@@ -275,7 +275,7 @@ class PlaceLookup:
             alike = self._typed_alike(kind, city, name)
             rows_of_name = self._of_city(kind, city)[alike[0]] if len(alike) == 1 else None
         if rows_of_name is None:
-            return PlaceMention(field, text, city, [], (_folded(name), city), (), tuple(alike))
+            return PlaceMention(field, text, city, [], (folded(name), city), (), tuple(alike))
         key = rows_of_name.folded, city
         return PlaceMention(field, text, city, rows_of_name.rows, key, rows_of_name.shared)
 
@@ -291,7 +291,7 @@ class PlaceLookup:
             for row in rows_of_city(self._world, kind, city):
                 name = row.name.strip()
                 if name not in ("", "-"):
-                    rows_by_name.setdefault(name, NameRows(_folded(name), [])).rows.append(row)
+                    rows_by_name.setdefault(name, NameRows(folded(name), [])).rows.append(row)
             if kind == "accommodation":
                 rows_by_name = _apart(rows_by_name)
             if kind == "attraction":
@@ -352,7 +352,7 @@ def city_named(text: str, world: World) -> str | None:
     return city if state.endswith(")") and world.cities.get(city) == state[:-1] else None
 
 
-def _folded(name: str) -> str:
+def folded(name: str) -> str:
     """Letters and digits alone, without accents; a name that has none stays itself."""
     letters = unicodedata.normalize("NFKD", name).casefold()
     return "".join(filter(str.isalnum, letters)) or name
