@@ -440,14 +440,16 @@ def open_session(
     emptied_tools: bool = False,
     faults: Faults | None = None,
     tools: Tools | None = None,
-    faults_key: str | None = None,
+    group: str | None = None,
 ) -> Session:
     """`faults` makes the tools fail on purpose (Agent-STAR; row S9), in ways that depend on its
-    seed and `faults_key` (the task's id by default) alone. `tools` are those of a server that has
-    the task's world, in the dialect's face and pages; without them the world at hand answers."""
+    seed and the task's id alone, or on the id of `group` where its members share them. `tools` are
+    those of a server that has the task's world, in the dialect's face and pages; without them the
+    world at hand answers."""
     tools = tools or task.tools(dialect, emptied_tools)
     if faults is not None:
-        tools = FaultyTools(tools, faults, key=faults_key or task.id)
+        shared = group if faults.shared_by_group else None
+        tools = FaultyTools(tools, faults, key=shared or task.id)
     return Session(task, tools, dialect, chat)
 
 

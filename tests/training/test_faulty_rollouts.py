@@ -3,6 +3,7 @@ nothing else."""
 
 import itertools
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -32,6 +33,7 @@ from tripwright.training.run_folder import RunFolder
 from tripwright.training.sft import SftSettings
 
 FAULTS = Faults(probability=0.5, seed=2)
+SHARED = replace(FAULTS, shared_by_group=True)
 
 
 class PlaysAsTheExpert:
@@ -47,8 +49,8 @@ class PlaysAsTheExpert:
         pass
 
 
-def test_rollouts_meet_them_each_group_its_own():
-    """The members of a group differ by what they did, not by what they met."""
+def test_rollouts_meet_them_each_member_or_each_group_its_own():
+    """Where a group shares them its members differ by what they did, not by what they met."""
     world = World.in_memory(build_tables("nano", 21))
     tasks = [
         (n, TripTask(f"t{n}", query, world)) for n, query in enumerate(make_queries(world, 3, 3))
@@ -64,10 +66,11 @@ def test_rollouts_meet_them_each_group_its_own():
             for group in play(faults)
         ]
 
-    found = met(FAULTS)
-    assert found == met(FAULTS) and found != met(Faults(probability=0.5, seed=3))
-    assert [len({tuple(member) for member in group}) for group in found] == [1, 1, 1]
-    assert len({tuple(group[0]) for group in found}) > 1
+    found, shared = met(FAULTS), met(SHARED)
+    assert found == met(FAULTS) and found != met(replace(FAULTS, seed=3))
+    assert all(len({tuple(member) for member in group}) > 1 for group in found)
+    assert [len({tuple(member) for member in group}) for group in shared] == [1, 1, 1]
+    assert len({tuple(group[0]) for group in shared}) > 1
     assert {fault for group in met(None) for member in group for fault in member} == {None}
     hit = sum(fault is not None for group in found for member in group for fault in member)
     assert describe(play(FAULTS))["faulty_calls"] == hit > 0

@@ -80,7 +80,10 @@ def run(
         raise ValueError("two tasks of a run have the same id")
     calls = PaidCalls(out / CALLS, prices, max_cost_usd)
     is_new = not (out / CARD).exists()
-    settings = {"faults": json.loads(json.dumps(asdict(faults)))} if faults else {}
+    # of what counts where no episode is of a group
+    settings = (
+        {"faults": {"probability": faults.probability, "seed": faults.seed}} if faults else {}
+    )
     card = settle_card(out, {**(card or {}), **settings})
     with TranscriptJournal(out / TRANSCRIPTS) as journal, _nothing_if_refused(out, is_new):
         scored = journal.scored

@@ -24,6 +24,8 @@ from tripwright.tools.toolbox import Tools
 class Faults:
     probability: float = 0.0  # of a fault at any call; row S9 looks at 0 to 0.10
     seed: int = 0
+    # whether the members of a group of RL meet the same ones; else each meets its own, as in STAR
+    shared_by_group: bool = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.probability <= 1:

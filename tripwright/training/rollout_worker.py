@@ -342,8 +342,8 @@ def sampling_policy(
 @dataclass
 class RolloutWorker:
     """Plays groups with one policy under one recipe's conditions. `faults` are of the tools (row
-    S9): the same call of all members of a group fails, so that their rewards differ by what they
-    did and not by what they met."""
+    S9): each member of a group meets its own, or all meet the same (`shared_by_group`), so that
+    their rewards differ by what they did and not by what they met."""
 
     policy: EnginePolicy | ServedPolicy
     dialect: Dialect
@@ -386,5 +386,5 @@ class RolloutWorker:
             self.policy.chat,
             faults=self.faults,
             tools=self.tools,
-            faults_key=task.id,
+            group=task.id,
         )

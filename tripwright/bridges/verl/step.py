@@ -59,8 +59,8 @@ class Conditions:
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def open(self, number: int, group: str, member: int, chat: ChatFormat) -> Session:
-        """As `training.rollout_worker` opens it: the same call of all members of a group may be
-        made to fail, and each has its own random numbers, by its id."""
+        """As `training.rollout_worker` opens it: each member of a group has its own random numbers,
+        by its id, and its own faults where the group does not share them."""
         with self.lock:
             task = self.trips.at(number)
         return open_session(
@@ -69,7 +69,7 @@ class Conditions:
             chat,
             faults=self.recipe.faults,
             tools=self.tools,
-            faults_key=group,
+            group=group,
         )
 
 
