@@ -135,7 +135,7 @@ def test_a_count_of_tokens_that_cannot_be_is_ours(server, capsys, usage, told):
         sent = len(json.dumps({"model": "tiny", "messages": MESSAGES}))
         ours = {"prompt_tokens": float(-(-sent // 3)), "completion_tokens": 100.0}
         assert completion.usage == {**ours, **told, "uncounted_requests": 1.0}
-    assert capsys.readouterr().err.count("counted by us") == 1
+    assert capsys.readouterr().err.count("are counted") == 1
 
 
 @pytest.mark.parametrize(("cached", "kept"), [(5, 5.0), (-5, None), (61, None), ("5", None)])
@@ -162,14 +162,11 @@ NO_JSON = {
     "deep-json": answers("[" * 100_000),
 }
 BOMB = b" " * int(MAX_ANSWER_MB * 1e6 + 1)
-PACKED = {"Content-Encoding": "gzip"}
+PACKED = (200, gzip.compress(BOMB), {"Content-Encoding": "gzip"})
 REFUSED = {
-    "bad-gzip": ((200, b"not gzip", PACKED), "no gzip"),
-    "cut-gzip": ((200, gzip.compress(b"{}")[:-9], PACKED), "cut short"),
-    "gzip-bomb": ((200, gzip.compress(BOMB), PACKED), "more than 16 MB"),
-    "error-bomb": ((500, gzip.compress(BOMB), PACKED), "more than 16 MB"),
     "large": ((200, BOMB, {}), "more than 16 MB"),
-    "packed-otherwise": ((200, b"", {"Content-Encoding": "gzip, br"}), "packed as 'gzip, br'"),
+    "large-error": ((500, BOMB, {}), "more than 16 MB"),
+    "packed": (PACKED, "packed as 'gzip'"),
 }
 TRANSIENT: dict[str, tuple[Reply, str, str]] = {
     "500": (answers({"error": {"message": "boom"}}, 500), "server_error", "500: .*boom"),
@@ -194,7 +191,7 @@ def test_what_may_pass_is_retried_and_then_a_fault(server, what):
     assert re.search(said, fault.message), fault.message
 
 
-@pytest.mark.parametrize("what", ["500", "empty", "bad-gzip"])
+@pytest.mark.parametrize("what", ["500", "empty", "packed"])
 def test_what_passed_is_a_completion(server, what):
     server.replies = [TRANSIENT[what][0], GOOD]
     completion = endpoint(server.url).complete(MESSAGES)
@@ -218,10 +215,6 @@ DRIPPED = {
     "informational": (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
     "body": (HEAD + b"content-length: 99999\r\n\r\n", b" "),
     "stream": (HEAD + b"transfer-encoding: chunked\r\n\r\n", b"8\r\n: wait\n\n\r\n"),
-    "packed": (
-        HEAD + b"content-encoding: gzip\r\n\r\n" + gzip.compress(b"")[:10],
-        b"\0\0\0\xff\xff",
-    ),
 }
 
 
