@@ -153,10 +153,10 @@ def serve_app(
         timeout_graceful_shutdown=10,
         timeout_worker_healthcheck=30,  # loading a model may hold up the thread that answers it
     )
-    os.environ["PYTHONSAFEPATH"] = "1"  # workers import nothing from the current folder
     metrics = TemporaryDirectory(prefix="tripwright-metrics-")
     with open_port(host, port) as listener, metrics as folder:
         os.environ[COUNTS_FOLDER] = folder
+        os.environ["PYTHONSAFEPATH"] = "1"  # workers import nothing from the current folder
         supervisor = _Workers(config, [listener])
         say(
             announce(url_of(listener))
