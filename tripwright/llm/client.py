@@ -12,7 +12,7 @@ import json
 import math
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -84,13 +84,11 @@ class ChatEndpoint(Endpoint):
         messages: Sequence[Mapping[str, Any]],
         tools: Sequence[Mapping[str, Any]] | None = None,
         max_tokens: int | None = None,
-        seen: Callable[[Any], None] = lambda body: None,
     ) -> Completion | Fault:
         """One assistant message. Without `tools` the text may hold calls in another notation,
-        `<tool_call>…`, for the caller to parse. `max_tokens` in place of the endpoint's own; `seen`
-        gets the answer that it is read from. What a content filter refuses or cuts off has the
-        finish_reason "content_filter". Raises UserError where a parameter is refused that `cures`
-        knows, because it would be every time."""
+        `<tool_call>…`, for the caller to parse. `max_tokens` in place of the endpoint's own. What a
+        content filter refuses or cuts off has the finish_reason "content_filter". Raises UserError
+        where a parameter is refused that `cures` knows, because it would be every time."""
         optional = {
             "temperature": self.temperature,
             "top_p": self.top_p,
@@ -99,7 +97,11 @@ class ChatEndpoint(Endpoint):
         }
         settings = {name: value for name, value in optional.items() if value is not None}
         body = {"model": self.model, "messages": list(messages), **settings, **self.extra_body}
-        reply = self.ask("/chat/completions", body, lambda answer: (_completion(answer), answer))
+
+        def read(answer: Any) -> tuple[Completion, Any]:
+            return _completion(answer), answer.get("usage")
+
+        reply = self.ask("/chat/completions", body, read)
         if isinstance(reply, Fault):
             words = reply.message.lower() if reply.kind == "rejected" else ""
             for word, cure in self.cures.items():
@@ -109,19 +111,16 @@ class ChatEndpoint(Endpoint):
                 return reply
             # a service that has read the prompt may ask its price
             refused = Completion("", (), "content_filter", {})
-            reply = Reply((refused, {}), 0.0, reply.attempts, {}, len(json.dumps(body)))
-        completion, answer = reply.value
-        if answer:
-            seen(answer)
+            reply = Reply((refused, None), 0.0, reply.attempts, {}, len(json.dumps(body)))
+        completion, stated = reply.value
         calls = (call.name + call.arguments for call in completion.tool_calls)
         said = "".join([completion.text, completion.reasoning, *calls])
-        completion.usage.update(_usage(answer.get("usage"), reply.sent_bytes, len(said.encode())))
+        completion.usage.update(_usage(stated, reply.sent_bytes, len(said.encode())))
         completion.usage["seconds"] = reply.seconds
         if "uncounted_requests" in completion.usage and self._unsaid.acquire(blocking=False):
             print(
-                f"\nwarning: {self.shown_url} does not say how many tokens its answers took, or"
-                " says what cannot be. They are counted by us: a token for every"
-                f" {BYTES_PER_TOKEN} bytes sent and received.",
+                f"\nwarning: {self.shown_url} states no true counts of its tokens, which are"
+                f" counted by us: one for every {BYTES_PER_TOKEN} bytes.",
                 file=sys.stderr,
                 flush=True,
             )

@@ -16,7 +16,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
@@ -129,11 +128,10 @@ class EndpointPolicy:
         else:
             session.fail(f"{outcome.kind} after {outcome.attempts} attempts: {outcome.message}")
 
-    def check(self, dialect: Dialect, logprobs: bool = True) -> dict[str, Any]:
+    def check(self, dialect: Dialect) -> dict[str, Any]:
         """What the endpoint can, as one answer shows it to a conversation in this dialect, of a
-        request and a call that was answered; where it refuses log-probabilities, without them. None
-        where a question does not arise. Raises UserError where it refuses what a run would send, or
-        does not answer."""
+        request and a call that was answered. None where a question does not arise. Raises UserError
+        where it refuses what a run would send, or does not answer."""
         schemas = dialect.offered()
         call = ToolCall(schemas[0]["function"]["name"], {}, AGAIN)
         turn = with_thought(write_call(call.name, {}), dialect.turns)
@@ -142,31 +140,19 @@ class EndpointPolicy:
         how = notation(dialect, self._native_tools)
         offered = schemas if how == "native" else None
         sent = messages(Transcript([*prompt, *exchange]), how, schemas)
-        more = {"logprobs": True} if logprobs else {}
-        endpoint = replace(self._endpoint, extra_body={**self._endpoint.extra_body, **more})
-        answers = list[dict[str, Any]]()
-        try:
-            said = endpoint.complete(sent, offered, dialect.max_turn_tokens, answers.append)
-        except UserError as refusal:
-            said = Fault("rejected", str(refusal))
+        said = self._endpoint.complete(sent, offered, dialect.max_turn_tokens)
         if isinstance(said, Fault):
-            if logprobs and said.kind in ("rejected", "server_error"):
-                return self.check(dialect, logprobs=False)
             raise UserError(said.message)
-        choice = answers[0]["choices"][0]
-        message, read = choice["message"], read_turn(turn_text(said, dialect.turns), dialect.turns)
-        told_apart = [name for name in ("reasoning_content", "reasoning") if message.get(name)]
+        read = read_turn(turn_text(said, dialect.turns), dialect.turns)
         return {
-            "model": answers[0].get("model"),
             "turn": read.problem if isinstance(read, Unreadable) else type(read).__name__.lower(),
             "native_tools": bool(said.tool_calls) if offered else None,
-            "thoughts": told_apart + [tag for tag in ("<think>", "</think>") if tag in said.text],
-            "log_probabilities": bool(choice.get("logprobs")),
+            "thoughts": ["told apart"] * bool(said.reasoning)
+            + [tag for tag in ("<think>", "</think>") if tag in said.text],
             "max_tokens_field": self._endpoint.max_tokens_field,
             "finish_reason": said.finish_reason,
             "usage": "uncounted_requests" not in said.usage,
             **{name: said.usage.get(name) for name in COUNTED},
-            "requests": 1 if logprobs else 2,
         }
 
 
