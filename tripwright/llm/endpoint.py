@@ -218,15 +218,11 @@ class Endpoint:
             raise UserError(
                 f"'{self.shown_url}' is not a URL: expected one like http://localhost:8000/v1."
             )
-        if self.timeout_s <= 0 or self.max_retries < 0 or self.first_wait_s < 0:
-            raise UserError(
-                "An endpoint needs timeout_s > 0, max_retries >= 0 and first_wait_s >= 0."
-            )
-        if self.requests_per_second is not None and not self.requests_per_second > 0:
-            raise UserError(
-                "An endpoint is asked some requests_per_second above 0, found"
-                f" {self.requests_per_second}."
-            )
+        rate = self.requests_per_second
+        if not (self.timeout_s > 0 and (rate is None or rate > 0)):
+            raise UserError("An endpoint needs timeout_s and requests_per_second above 0.")
+        if self.max_retries < 0 or self.first_wait_s < 0:
+            raise UserError("An endpoint needs max_retries and first_wait_s of 0 or more.")
         object.__setattr__(self, "_pace", Pace(self.requests_per_second))
 
     def ask(
@@ -276,6 +272,8 @@ class Endpoint:
                 client.stream(method, url, content=content, headers=self._headers()) as response,
             ):
                 body = _body(response)
+            if response.is_success:
+                return self._read(body, read, plain), response.headers
         except (httpx2.TimeoutException, TimeoutError):
             why = f"{self.shown_url} did not answer within {self.timeout_s:g} s."
             return Fault("timeout", why), {}
@@ -286,8 +284,6 @@ class Endpoint:
             return Fault("connection", why), {}
         except BadAnswer as error:
             return Fault("bad_response", f"{self.shown_url} answered {self._shown(error)}"), {}
-        if response.is_success:
-            return self._read(body, read, plain), response.headers
         return self._status_fault(response.status_code, response.headers, body), response.headers
 
     @contextmanager
@@ -361,25 +357,20 @@ class Endpoint:
         overflow = any(said in words for said in OVERFLOWS)
         return Fault("context_overflow" if overflow else "rejected", answer)
 
-    def _read(self, body: str, read: Callable[[Any], T], plain: bool) -> T | Fault:
+    def _read(self, body: str, read: Callable[[Any], T], plain: bool) -> T:
+        """Raises BadAnswer."""
         content: Any = body
         try:
             content = json.loads(body)
         except (ValueError, RecursionError):
             if not plain:
-                return Fault(
-                    "bad_response",
-                    f"{self.shown_url} answered something other than JSON: {self._shown(body)}",
-                )
+                raise BadAnswer(f"something other than JSON: {body}") from None
         try:
             return read(content)
-        except BadAnswer as error:
-            return Fault("bad_response", f"{self.shown_url} answered {self._shown(error)}")
+        except BadAnswer:
+            raise
         except (AttributeError, KeyError, IndexError, TypeError, ValueError):
-            return Fault(
-                "bad_response",
-                f"{self.shown_url} answered JSON that is no {self.answer}: {self._shown(body)}",
-            )
+            raise BadAnswer(f"JSON that is no {self.answer}: {body}") from None
 
     @property
     def shown_url(self) -> str:
