@@ -1,5 +1,6 @@
 """Run folders in the browser."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,10 @@ def test_curves_are_sent_anew_only_when_the_run_has_grown(client, runs):
     seen = {**name, "seen": body.headers["x-seen"]}
     assert "step 1" in body.text and client.get("/runs/now", params=seen).status_code == 204
     assert "<b>" not in body.text and "<script" not in body.text
+    (runs / "pipe").mkdir()
+    os.mkfifo(runs / "pipe" / "metrics.jsonl")
+    both = client.get("/runs/now", params={"run": ["pipe", "<b>training"]})
+    assert "no regular file" in both.text and "step 1" in both.text
 
 
 @pytest.mark.parametrize("name", ["../three", "/etc", "nowhere", ""])

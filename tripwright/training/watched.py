@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from tripwright.errors import UserError, printable
 from tripwright.evals.report.folder import SUPERVISED, Json, reinforcement
 from tripwright.evals.report.learning import learning_parts
 from tripwright.evals.report.markup import number, percent
-from tripwright.evals.report.page import Card, CardRow, Part, parts_html, sentence
+from tripwright.evals.report.page import Card, CardRow, Part, Text, parts_html, sentence
 from tripwright.evals.report.sections import warnings_section
 from tripwright.files import json_object
 from tripwright.runs import METRICS, RECIPE, logged_steps
@@ -128,11 +129,14 @@ def standing(run: Watched) -> list[tuple[str, str]]:
 
 def live_body(runs: Sequence[tuple[str, Path]]) -> str:
     """Of these runs, by name: where each stands, its warnings, and the charts of the report."""
-    read_runs = [read(folder, name) for name, folder in runs]
-    several = len(runs) > 1
-    parts: list[Part] = [
-        CardRow([_card(run, i if several else None) for i, run in enumerate(read_runs)])
-    ]
+    read_runs, several = list[Watched](), len(runs) > 1
+    parts = list[Part]()
+    for name, folder in runs:
+        try:
+            read_runs.append(read(folder, name))
+        except (UserError, OSError) as problem:  # the others are shown
+            parts.append(Text(f"{name}: {printable(str(problem))}", "warning"))
+    parts.append(CardRow([_card(run, i if several else None) for i, run in enumerate(read_runs)]))
     for run in read_runs:
         warned = [each.record() | {"until_step": each.until_step} for each in run.warnings]
         parts.append(warnings_section(warned, run.name if several else ""))
