@@ -212,7 +212,7 @@ def test_a_whole_episode_keeps_to_the_published_rules(name, native, serve):
     assert users[1:] == (frames if in_words else [])
     found = policy.check(dialect)
     assert (found["turn"], found["native_tools"]) == ("call", None if in_words else True)
-    assert found["usage"] and len(asked) == len(said) + 1
+    assert found["counts_tokens"] and len(asked) == len(said) + 1
 
 
 CALL = write_call("calculator", {"expression": "1+1"})
@@ -295,7 +295,7 @@ def test_a_refused_parameter_is_answered_with_its_cure(serve, typed, refused):
         line += cure.split()
     found = typed(*line, "--json").record
     assert found["turn"] == "answer"
-    assert found["max_tokens_field"] == "max_completion_tokens" and not found["usage"]
+    assert found["max_tokens_field"] == "max_completion_tokens" and not found["counts_tokens"]
     assert found["thoughts"] == ["</think>"] and len(asked) == len(REFUSALS) + 1
 
 

@@ -316,7 +316,7 @@ def _paid(calls: PaidCalls) -> list[str]:
     if usage["requests"]:
         parts.append(f"{usage['requests']:,} requests")
     if usage["prompt_tokens"]:
-        parts.append(f"{usage['prompt_tokens']:,} in {usage['completion_tokens']:,} out")
+        parts.append(f"{usage['prompt_tokens']:,.0f} in {usage['completion_tokens']:,.0f} out")
     if cost is not None:
         limit = f" of ${calls.max_usd:g}" if calls.max_usd is not None else ""
         parts.append(f"${cost:.2f}{limit}")

@@ -151,7 +151,7 @@ class EndpointPolicy:
             + [tag for tag in ("<think>", "</think>") if tag in said.text],
             "max_tokens_field": self._endpoint.max_tokens_field,
             "finish_reason": said.finish_reason,
-            "usage": "uncounted_requests" not in said.usage,
+            "counts_tokens": "uncounted_requests" not in said.usage,
             **{name: said.usage.get(name) for name in COUNTED},
         }
 
