@@ -15,15 +15,18 @@ import functools
 import re
 from pathlib import Path
 
+from tripwright.bridges.verl.settings import check_for_verl
+from tripwright.errors import UserError
 from tripwright.training.fit import (
     CARDS_GB,
     Change,
     ModelSize,
     changes,
-    device_peaks,
+    clusters,
     memory,
     peak,
     size_of,
+    verl_peak,
 )
 from tripwright.training.recipe import Recipe, load_recipe
 from tripwright.training.recipe_list import RecipeEntry, all_recipes
@@ -71,11 +74,13 @@ def one_gpu(recipe: Recipe, size: ModelSize) -> tuple[int, float, list[Change]] 
 
 
 def sharded(recipe: Recipe, size: ModelSize) -> list[str]:
-    """GB of each of 8 and of 16 GPUs, with checkpointed activations."""
-    peaks = device_peaks(recipe, size)
-    return [
-        f"{each.peak_gb:.1f}" for each in peaks if each.devices > 1 and each.checkpoint_activations
-    ]
+    """GB of each of 8 and of 16 GPUs, by verl, where it does not refuse the recipe."""
+    try:
+        for machines in clusters(recipe):
+            check_for_verl(machines)
+    except UserError:
+        return ["refused", "refused"]
+    return [f"{verl_peak(each, size).peak_gb:.1f}" for each in clusters(recipe)] or ["-", "-"]
 
 
 def engine_line(entry: RecipeEntry) -> str:

@@ -26,11 +26,13 @@ from tripwright.training.fit import (
     size_of,
     steps_of,
     trained_parameters,
+    verl_peak,
 )
 from tripwright.training.grpo import GrpoSettings, Kl
 from tripwright.training.metrics import ModelShape, update_flops
 from tripwright.training.optim import OptimizerSettings
 from tripwright.training.recipe import (
+    ClusterSettings,
     DialectSettings,
     EvaluationSettings,
     ModelSettings,
@@ -167,20 +169,26 @@ def test_checkpointed_activations_are_inputs_of_layers_and_two_layers():
     assert kept.held == again.held and kept.playing == again.playing
 
 
-def test_several_devices_share_what_a_sharding_engine_divides():
-    size = size_of(LARGE)
+def test_several_devices_hold_what_verl_shards():
+    """Qwen3-8B as the paper has it: offload frees the GPU to play alone, a wider tensor parallel
+    and a longer sequence parallel take their part, and a share too small for the sampler fits no
+    card."""
+    size, table = size_of(LARGE), ClusterSettings()
     (stage,) = memory(checkpointed(LARGE), size, "cuda")
-    peaks = {(p.devices, p.checkpoint_activations): p.peak_gb for p in device_peaks(LARGE, size)}
-    assert list(peaks) == [(n, on) for n in (1, 8, 16) for on in (False, True)]
-    assert peaks[1, False] == peak(memory(LARGE, size, "cuda"))
-    assert peaks[1, True] == peak([stage])
-    held = sum(stage.held.values())
-    learning = sum(stage.learning.values()) - stage.learning["gradients"] * 7 / 8
-    playing = (
-        stage.playing["sampler's weights"]
-        + (stage.playing["keys and values"] + stage.playing["logits of a token"]) / 8
-    )
-    assert peaks[8, True] == pytest.approx((held / 8 + max(learning, playing)) / 1e9)
+    assert device_peaks(LARGE, size)[1].peak_gb == peak([stage])
+
+    def reckoned(**settings):
+        return verl_peak(replace(LARGE, verl=replace(table, **settings)), size)
+
+    eight, sixteen = reckoned(), reckoned(nodes=2)
+    states = sum(stage.held.values()) + stage.learning["gradients"]
+    assert eight.peak_gb - sixteen.peak_gb == pytest.approx(states / 16 / 1e9)
+    assert reckoned(offload=True).waiting_gb == 0 < eight.waiting_gb
+    assert reckoned(tensor_parallel=4).sampler_gb == pytest.approx(eight.sampler_gb / 4)
+    assert reckoned(sequence_parallel=2).peak_gb < eight.peak_gb
+    assert eight.fits(141) and not reckoned(memory_share=0.1).fits(141)
+    assert not reckoned(memory_share=0.95).fits(141)
+    assert reckoned(memory_share=0.95, offload=True).fits(141)
 
 
 def test_each_part_is_counted_by_hand():

@@ -9,6 +9,7 @@ import typer
 
 from tripwright.cli.options import Changes, Json, RecipeFile, option
 from tripwright.cli.table import print_figures
+from tripwright.errors import UserError
 from tripwright.training.recipe_list import recipe_file
 
 
@@ -30,8 +31,8 @@ def fit(
     long as the dialect allows. Time is roughly that of one step on this processor, with episodes as
     long as the expert's. The exit code is 1 where --memory is not enough. The changes are to be
     made in their order; where all of them do not suffice, a smaller model, [model.lora], a shorter
-    context or more GPUs are needed. What each of several GPUs would hold, by an engine that shards
-    (verl), is not verified.
+    context or more GPUs are needed. What each of several GPUs would hold, by verl with the recipe's
+    [verl] (or its defaults), is not verified; it is left out where verl refuses the recipe.
 
     Examples:
       tripwright fit nano/quickstart
@@ -40,10 +41,19 @@ def fit(
         --device cuda --json
     """
     path = recipe_file(recipe)
-    from tripwright.training.fit import estimate
+    from tripwright.bridges.verl.settings import check_for_verl
+    from tripwright.training.fit import clusters, estimate
     from tripwright.training.recipe import load_recipe
 
-    found = estimate(load_recipe(path, changes or ()), device, most, model, tokens)
+    read = load_recipe(path, changes or ())
+    found = estimate(read, device, most, model, tokens)
+    for machines in clusters(read):
+        try:
+            check_for_verl(machines)
+        except UserError as error:  # nothing is promised that a start refuses
+            gpus = machines.verl.gpus if machines.verl is not None else 0
+            found["devices"] = [row for row in found["devices"] if row["devices"] != gpus]
+            found["several_gpus"] = str(error)
     print_figures(found if as_json else _shown(found), as_json, hidden=("memory",))
     if most is not None and not found["fits"]:
         raise typer.Exit(1)

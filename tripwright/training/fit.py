@@ -45,7 +45,7 @@ from tripwright.training.data_source import RL, trips_of
 from tripwright.training.grpo import GrpoSettings
 from tripwright.training.metrics import ModelShape, peak_flops, rollout_flops, update_flops
 from tripwright.training.optim import OptimizerSettings
-from tripwright.training.recipe import Recipe, changed
+from tripwright.training.recipe import ClusterSettings, Recipe, changed
 from tripwright.training.rollouts import RolloutSettings
 from tripwright.training.sft import GAP
 from tripwright.training.trips import expert_sessions
@@ -389,54 +389,74 @@ def check_memory(recipe: Recipe) -> None:
             )
 
 
-# ---- several GPUs, reckoned for an engine that shards (verl, FSDP); nothing of it was measured
+# ---- several GPUs, reckoned for verl as it is read in 0.9.1; nothing of it was measured
 
 NUMBERS_OF_DEVICES, CARDS_GB = (1, 8, 16), (80, 141)
-DIVIDED = {
-    "weights",
-    "masters",
-    "adapter",
-    "optimizer state",
-    "reference model",
-    "gradients",
-    "keys and values",
-    "logits of a token",
-}
+# verl computes every token's logits: these, their softmax for the entropy, and the gradient
+VERL_COPIES, HALF = 3, BYTES["bfloat16"]
 
 
 class DevicePeak(NamedTuple):
-    """Of each of so many GPUs, in GB."""
+    """Of each of so many GPUs, in GB. verl's sampler is given a `share` of a card, of which it
+    needs `sampler_gb`, and `waiting_gb` of the trainer stand beside it."""
 
     devices: int
     checkpoint_activations: bool
     peak_gb: float
+    share: float = 0.0
+    sampler_gb: float = 0.0
+    waiting_gb: float = 0.0
+
+    def fits(self, card_gb: float) -> bool:
+        given = self.share * card_gb
+        playing = self.waiting_gb + given <= card_gb and self.sampler_gb <= given
+        return self.peak_gb <= card_gb and (not self.share or playing)
+
+
+def clusters(recipe: Recipe) -> list[Recipe]:
+    """The recipe on its [verl]'s GPUs, and on 8 and on 16 with that table or its defaults; none
+    where it has nothing that verl trains on GPUs."""
+    table = recipe.verl or ClusterSettings()
+    if recipe.rl is None or table.sampler == "cpu":
+        return []
+    tables = [replace(table, nodes=n // 8, gpus_per_node=8) for n in NUMBERS_OF_DEVICES[1:]]
+    by_number = {each.gpus: each for each in (*tables, *filter(None, [recipe.verl]))}
+    return [replace(recipe, verl=by_number[n]) for n in sorted(by_number)]
 
 
 def device_peaks(recipe: Recipe, model: ModelSize) -> list[DevicePeak]:
-    """Without checkpointed activations and with them, for every number of GPUs. Each of several has
-    its share of what is DIVIDED, all of the sampler's weights, the activations and logits of
-    `micro_batch_size` rows, and one layer's gathered weights at a time."""
+    """Our engine's on one GPU, without checkpointed activations and with them; and verl's on more,
+    whose RL always has them."""
+    found = []
+    for on in (False, True):
+        settings = replace(recipe.model, checkpoint_activations=on)
+        stages = memory(replace(recipe, model=settings), model, "cuda")
+        found.append(DevicePeak(1, on, peak(stages)))
+    return found + [verl_peak(each, model) for each in clusters(recipe)]
 
-    settings = [replace(recipe.model, checkpoint_activations=on) for on in (False, True)]
-    kept, freed = (memory(replace(recipe, model=each), model, "cuda") for each in settings)
-    # gathered weights go when their layer is done
-    one_layer = {stage.stage: stage.learning[NARROWED] for stage in freed}
 
-    def share(stage: StageMemory, devices: int) -> float:
-        if devices == 1:
-            return stage.peak
-        learning = {**stage.learning, NARROWED: one_layer[stage.stage]}
-        held, learned, played = (
-            sum(size / devices if name in DIVIDED else size for name, size in parts.items())
-            for parts in (stage.held, learning, stage.playing)
-        )
-        return held + max(learned, played)
-
-    return [
-        DevicePeak(n, on, max(share(stage, n) for stage in stages) / GB)
-        for n in NUMBERS_OF_DEVICES
-        for on, stages in ((False, kept), (True, freed))
-    ]
+def verl_peak(recipe: Recipe, model: ModelSize) -> DevicePeak:
+    """FSDP2 shards weights, optimizer state, gradients and the reference, in fp32, over all GPUs
+    and gathers a layer at a time, in bf16; an update holds one micro-batch, of which each GPU of
+    `sequence_parallel` has its part. While it plays, `offload` leaves the GPU to the sampler, which
+    holds the weights once for `tensor_parallel` GPUs and keys and values of one context at
+    least."""
+    verl, s, stage = recipe.verl, model.shape, _stages(recipe, model)[-1]
+    assert verl is not None
+    held, _ = _held(recipe, model, stage, "cuda")
+    narrow = replace(recipe.model, checkpoint_activations=True, weights="bfloat16")
+    learning = _learning(replace(recipe, model=narrow), model, stage, "cuda")
+    logits = stage.micro * stage.length * s.vocabulary * HALF * VERL_COPIES
+    row = (learning["activations"] + logits) / verl.sequence_parallel
+    layer = (s.layer_parameters + s.vocabulary * s.hidden) * HALF
+    gradients = trained_parameters(recipe, model) * FP32
+    updating = (sum(held.values()) + gradients) / verl.gpus + row + layer
+    waiting = 0.0 if verl.offload else sum(held.values()) / verl.gpus
+    cached = 2 * s.layers * s.kv_heads * s.head_size * stage.length * HALF
+    sampler = (model.parameters * HALF + cached) / verl.tensor_parallel
+    peak_gb = max(updating, waiting + sampler) / GB
+    figures = (verl.memory_share, sampler / GB, waiting / GB)
+    return DevicePeak(verl.gpus, True, peak_gb, *figures)
 
 
 # ---- what to change: the first ones cost nothing but time
@@ -608,7 +628,12 @@ def estimate(
         "memory": [{**asdict(stage), "peak": stage.peak} for stage in stages],
         "peak_gb": peak(stages),
         "devices": [
-            p._asdict() | {"fits": {f"{card}_gb": p.peak_gb <= card for card in CARDS_GB}}
+            {
+                "devices": p.devices,
+                "checkpoint_activations": p.checkpoint_activations,
+                "peak_gb": p.peak_gb,
+                "fits": {f"{card}_gb": p.fits(card) for card in CARDS_GB},
+            }
             for p in (device_peaks(recipe, size) if device == "cuda" else [])
         ],
         "available_gb": available,

@@ -48,6 +48,7 @@ from tripwright.files import (
 )
 from tripwright.inference.local import inspect_model
 from tripwright.runs import logged_steps
+from tripwright.training.fit import CARDS_GB, size_of, verl_peak
 from tripwright.training.loop import Loop
 from tripwright.training.recipe import Recipe, missing_files
 from tripwright.training.run_folder import RunFolder
@@ -422,4 +423,10 @@ def plan_lines(recipe: Recipe, run: Path) -> Iterator[str]:
         yield f"{key}: {json.dumps(value)}"
     if recipe.validation is not None:
         yield f"# {NO_VALIDATION}"
-    yield "# memory of each GPU: tripwright fit --device cuda"
+    if recipe.verl is not None and recipe.verl.sampler != "cpu":
+        held = verl_peak(recipe, size_of(recipe))
+        fitting = [f"{card} GB" for card in CARDS_GB if held.fits(card)]
+        yield (
+            f"# memory of each of {held.devices} GPUs, reckoned: {held.peak_gb:.1f} GB; fits"
+            f" {', '.join(fitting) or 'neither 80 nor 141 GB'}"
+        )
