@@ -91,7 +91,7 @@ def test_both_sabotages_are_caught(model, tmp_path):
     figures = proofs.sabotage(model, tmp_path)
     assert figures["none"]["exit code"] == 0
     assert max(filter(None, figures["none"]["logprob_gap"])) < 1e-5
-    assert "likely weights that did not arrive" in figures["weights"]["said"]
-    assert "they were not sent" in figures["silence"]["said"]
+    for how in ("weights", "silence"):
+        assert "a fixed prompt after step 1: sampler and trainer differ" in figures[how]["said"]
     assert "the loop was sabotaged" in figures["loop"]["said"]
     assert all(figures[how]["exit code"] != 0 for how in ("weights", "silence", "loop"))

@@ -6,7 +6,8 @@ of the rate.
 
 It counts. verl logs an exception of an agent loop, fills the batch up and exits with 0; here a
 trajectory that is missing ends the run, and so does one that other weights said than the present
-ones, by its own word or by its log-probabilities."""
+ones, by its own word or by its log-probabilities. Before a step is played, each sampler has proven
+on one fixed prompt that the weights have arrived, as a server of the local engine does."""
 
 from __future__ import annotations
 
@@ -20,6 +21,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import ray
 import torch
 import transfer_queue as tq
 from tensordict import TensorDict
@@ -34,6 +36,7 @@ from verl.utils import tensordict_utils as tu
 from verl.utils.dataset.rl_dataset import collate_fn
 from verl.utils.tensordict_utils import list_of_dict_to_tensordict
 from verl.workers.engine.fsdp.transformer_impl import FSDPEngine
+from verl.workers.utils.padding import response_from_nested
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.bridges.verl import NAME, STATE, STEPS, STOP, policy_loss_name
@@ -47,7 +50,7 @@ from tripwright.training.loop import StageClock
 from tripwright.training.losses import LOSSES, Clip, clipped_loss
 from tripwright.training.metrics import Meter
 from tripwright.training.rollouts import Rollout, RolloutGroup
-from tripwright.training.served import RolloutServer
+from tripwright.training.served import PROOF_TOKENS, RolloutServer, proof_gap, proof_prompt
 
 
 def weighted_loss(
@@ -309,7 +312,10 @@ class TripTrainer(PPOTrainerSync):
         from transformers import AutoConfig
 
         model = AutoConfig.from_pretrained(self.config.actor_rollout_ref.model.path)
-        shape = SimpleNamespace(config=model, parameters=lambda: iter([torch.empty(0)]))
+        shape = SimpleNamespace(
+            config=model.get_text_config(), parameters=lambda: iter([torch.empty(0)])
+        )
+        self.vocabulary = shape.config.vocab_size
         meter = Meter(shape, self.conditions.settings.dtype)
         self.player = VerlWorker(self, chat)
         self.loop = VerlGrpo(self, self.player, meter)
@@ -334,7 +340,7 @@ class TripTrainer(PPOTrainerSync):
 
     def learn(self, updates: list[Update]) -> dict[str, float]:
         """verl's update of the rows that have a gradient; the other rows leave the queue."""
-        ranks = 1 + max(self.actor_rollout_wg._query_dispatch_info("actor"))
+        ranks = self._ranks
         rollout, padding = self.config.actor_rollout_ref.rollout, self.tokenizer.eos_token_id
         batch, rows = arranged(
             self.player.batch, updates, self.global_steps, ranks, rollout.n, padding
@@ -353,20 +359,77 @@ class TripTrainer(PPOTrainerSync):
 
     def _check_gap(self, gap: float, updates: int) -> None:
         """Of all updates of the step; from the second on it holds what was learned, too."""
-        on_cpu = self.config.actor_rollout_ref.rollout.name == NAME
         nothing_learned = updates * self.conditions.settings.epochs_per_batch == 1
+        self._hold(gap, f"step {self.global_steps}", nothing_learned)
+
+    def _hold(self, gap: float, when: str, nothing_learned: bool = True) -> None:
+        on_cpu = self.config.actor_rollout_ref.rollout.name == NAME
         most = MAX_GAP_ON_CPU if on_cpu and nothing_learned else RolloutServer.max_gap
         if not gap <= most:
             raise RuntimeError(
-                f"step {self.global_steps}: sampler and trainer differ by {gap:.2g} nats per token"
-                f" (accepted: {most:g}): likely weights that did not arrive"
+                f"{when}: sampler and trainer differ by {gap:.2g} nats per token (accepted:"
+                f" {most:g}): likely weights that did not arrive"
             )
+
+    @property
+    def _ranks(self) -> int:
+        ranks: int = 1 + max(self.actor_rollout_wg._query_dispatch_info("actor"))
+        return ranks
+
+    def _prove(self) -> None:
+        """After each load: every sampler goes on after one fixed prompt, and the workers that train
+        say what it should have said."""
+        rollout, prompt = self.config.actor_rollout_ref.rollout, proof_prompt(self.vocabulary)
+        how: dict[str, Any] = {"temperature": 0.0, "top_p": 1.0, "top_k": -1, "logprobs": True}
+        how |= {"max_tokens": PROOF_TOKENS, "stop_token_ids": [self.player.policy.chat.stop_id]}
+        if rollout.name == NAME:
+            how |= {"episode": "proof", "said": 0}
+        name, servers = f"proof-{self.global_steps}", self.llm_server_manager.get_replicas()
+        said = ray.get([
+            server._server_handle.generate.remote(
+                request_id=f"{name}-{n}", prompt_ids=list(prompt), sampling_params=dict(how)
+            )
+            for n, server in enumerate(servers)
+        ])  # fmt: skip
+        own = self._own_logprobs(name, prompt, [list(tokens.token_ids) for tokens in said])
+        gaps = [proof_gap(tokens.log_probs, o) for tokens, o in zip(said, own, strict=True)]
+        self._hold(max(gaps), f"a fixed prompt after step {self.global_steps}")
+
+    def _own_logprobs(
+        self, name: str, prompt: list[int], said: list[list[int]]
+    ) -> list[list[float]]:
+        """What the actor says of each answer to the prompt, as rows in verl's queue: as many of
+        them as its ranks can share."""
+        rows, tags = [], []
+        for n in range(-(-len(said) // self._ranks) * self._ranks):
+            first, after = torch.tensor(prompt), torch.tensor(said[n % len(said)])
+            ids, own = torch.cat([first, after]), torch.ones_like(after)
+            row: dict[str, Any] = {"prompts": first, "responses": after, "input_ids": ids}
+            row |= {"attention_mask": torch.ones_like(ids), "position_ids": torch.arange(len(ids))}
+            rows.append(row | {"response_mask": own, "loss_mask": own, "multi_modal_inputs": {}})
+            lengths = {"prompt_len": len(first), "response_len": len(after), "seq_len": len(ids)}
+            tags.append({"status": "success", "global_steps": self.global_steps, **lengths})
+        keys, fields = [f"{name}_{n}_0" for n in range(len(rows))], list_of_dict_to_tensordict(rows)
+        tq.kv_batch_put(keys=keys, fields=fields, tags=tags, partition_id="proof")
+        batch = KVBatchMeta(keys, tags, "proof")
+        batch.extra_info |= {"calculate_entropy": False, "compute_loss": False, "temperature": 1.0}
+        self.actor_rollout_wg.compute_log_prob(batch)
+        wanted = ["log_probs", "response_mask"]
+        found = tq.kv_batch_get(keys=keys, partition_id="proof", select_fields=wanted)
+        tq.kv_clear(keys=keys, partition_id="proof")
+        own_NT = response_from_nested(found["log_probs"], found["response_mask"])
+        return [logprobs.tolist() for logprobs in own_NT.unbind()[: len(said)]]
 
     def _compute_metrics(self, *args: Any, **kwargs: Any) -> None:
         """Ours are written; verl's own would need columns that we leave out."""
 
+    def on_init_end(self) -> None:
+        super().on_init_end()
+        self._prove()
+
     def on_step_end(self) -> None:
         super().on_step_end()
+        self._prove()
         if (self.folder / STOP).exists():
             self._save_checkpoint()
             raise StepEnded(f"stopped after step {self.global_steps}, as asked")
