@@ -52,6 +52,10 @@ Pair = tuple[Fraction | int, Fraction | int]  # part and whole
 Judge = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 
 
+class UnreadableRun(UserError):
+    """Of the runs to compare; without it there is nothing to compare."""
+
+
 def compare_folders(
     folders: Sequence[Sequence[Path]],
     allow_unlike: bool = False,
@@ -75,7 +79,7 @@ def compare_folders(
             unreadable[name] = printable(str(problem))
     readable = {run.folder for run in runs}
     if len(runs) < 2 or flat[0] not in readable:
-        raise UserError(next(iter(unreadable.values())))
+        raise UnreadableRun(next(iter(unreadable.values())))
     folders = [kept for each in folders if (kept := [one for one in each if one in readable])]
     # first: without any, runs that are allowed to be unlike could not be compared either
     queries = _common_queries(runs)

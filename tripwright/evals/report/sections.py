@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from tripwright.domains import fact_title
 from tripwright.errors import UserError, counted
-from tripwright.evals.comparison import compare_folders, refusal, run_names
+from tripwright.evals.comparison import UnreadableRun, compare_folders, refusal, run_names
 from tripwright.evals.report import learning
 from tripwright.evals.report.behaviour import behaviour_section, checkpoints_section
 from tripwright.evals.report.folder import (
@@ -327,7 +327,7 @@ def compared_sections(
     differing = unlike(cards) if len(cards) > 1 else []
     if differing and not allow_unlike:
         raise UserError(refusal(differing))
-    played = {each.title: [each.folder] for each in columns if each.works}
+    played = {each.title: [each.folder] for each in columns if each.transcripts}
     without = [name for name in runs if name not in played]
     parts: list[Part] = [Text(sentence("not_played", without) if without else "", "note")]
     metrics = metrics_section(columns)
@@ -341,7 +341,7 @@ def compared_sections(
                     row["runs"][each.title] = object_in(each.score, "metrics").get(name)
             parts, metrics = [*_comparison_parts(comparison), *parts], Section("", "", [])
         except UserError as problem:
-            if not allow_unlike:
+            if not (allow_unlike or isinstance(problem, UnreadableRun)):
                 raise
             parts = [_unlike_warning(differing), Text(str(problem), "note"), *parts]
     return [Section("comparison", "Compared on the same queries", parts), metrics]
