@@ -1,9 +1,10 @@
 """`tripwright submission`: write the leaderboard's file, and check one. It has a line for each
 request, in the order of the split, with idx, text and plan (null where there is none).
 
-The official evaluation stops at the first plan that it cannot digest, so a submission is checked
-for what makes it crash or silently skip an entry as well as for its order. A submission is a
-format, not a verdict: nothing here says whether a plan is good.
+The official evaluation stops at the first plan that it cannot digest: such plans are refused, as
+is a file out of order. What it reads, but otherwise than it is meant (a last sight without its
+semicolon is never looked at), is a warning. A submission is a format, not a verdict: nothing here
+says whether a plan is good.
 """
 
 from __future__ import annotations
@@ -34,12 +35,12 @@ from tripwright.files import check_new, make_parent, write_atomically
 from tripwright.runs import transcripts_at, transcripts_in
 from tripwright.world.store import World
 
-# what a field may hold, '-' standing for nothing, and how a person is told so
+# what a field should hold, '-' standing for nothing, and how a person is told so
 _NAMED = r"\s*\S(?s:.*),\s*[^\s,][^,]*"
 _PLACE = (rf"-|{_NAMED}", "'Name, City' or '-'")
 _FORMS = {
     "current_city": (
-        r"from .+? to [^,]+|(?s:(?!.*from).*\S.*)",
+        r"from .+? to [^,]+|(?s:(?!.*from)\s*[^\s(].*)",
         "a city, or 'from A to B' on a day of travel",
     ),
     "transportation": (
@@ -48,10 +49,11 @@ _FORMS = {
         " 'Taxi, from A to B, …' or '-'",
     ),
     "attraction": (
-        r"-|(?:\s*[^\s;][^;]*,\s*[^\s,;][^,;]*;)+",
+        r"-|(?:\s*[^\s;][^;]*,\s*[^\s,;][^,;]*;)+\s*",
         "'Name, City;' for each, with the semicolon after the last too, or '-'",
     ),
 }
+_OFFICIAL_ROUTE = re.compile(r"from\s+.+?\s+to\s+[^,]")  # as the official code looks for it
 
 
 def write(
@@ -69,8 +71,9 @@ def write(
     """Write a submission for the TravelPlanner leaderboard: official format, order of the split,
     null for a missing plan.
 
-    Lines that answer none of the requests are named on stderr and left out; the exit code is then
-    2.
+    Lines that answer none of the requests, and plans at which the official code would stop, are
+    named on stderr and left out; the exit code is then 2. A last sight without its semicolon, which
+    the official code would skip, is given one.
 
     Examples:
       tripwright submission write runs/qwen3 --queries validation.jsonl --out submission.jsonl
@@ -90,7 +93,11 @@ def write(
     make_parent(out)
     write_atomically(out, "".join(submission.lines()))
     counts = {"queries": count, "plans": plans, "missing": count - plans}
+    counts |= {"completed": submission.completed} if submission.completed else {}
     print_figures({"out": str(out), **counts}, as_json)
+    if submission.completed:
+        given = "a semicolon behind a last sight, which the official code would skip without it"
+        typer.echo(f"{counted(submission.completed, 'plan')} got {given}", err=True)
     for told in problem_lines(f"{source}: line ", notes):
         typer.echo(told, err=True)
     if notes:
@@ -104,7 +111,10 @@ def check(
     ),
     as_json: Json = False,
 ) -> None:
-    """Check a submission's format: one line per problem, and exit code 1 if there is any.
+    """Check a submission's format: one line per kind of problem, and exit code 1 if there is any.
+
+    A plan at which the official code stops is a problem. What it reads, but not as it is meant (a
+    last sight without its semicolon is never looked at), is a warning and leaves the exit code.
 
     Only --queries tells whether all requests of the split are there.
 
@@ -112,19 +122,24 @@ def check(
       tripwright submission check submission.jsonl --queries validation.jsonl
     """
     found = SubmissionCheck(submission, QueryFile(queries) if queries else None)
-    problems = list(found.problems())
+    problems, warnings = list(found.problems()), found.warnings
     if as_json:
-        for line, problem in problems:
-            typer.echo(json.dumps({"line": line, "problem": problem}))
-        summary = {"problems": len(problems), "requests": found.requests, "plans": found.plans}
-        typer.echo(json.dumps({"kind": "summary", **summary}))
+        for kind, those in (("problem", problems), ("warning", warnings)):
+            for line, told in those:
+                typer.echo(json.dumps({"line": line, kind: told}))
+        counts = {"requests": found.requests, "plans": found.plans}
+        counts |= {"problems": len(problems), "warnings": len(warnings)}
+        typer.echo(json.dumps({"kind": "summary", **counts}))
     else:
-        for told in problem_lines(f"{submission}:", problems):
-            typer.echo(told)
+        for those in (problems, [(line, f"warning: {told}") for line, told in warnings]):
+            for told in problem_lines(f"{submission}:", those):
+                typer.echo(told)
     if problems:
         raise typer.Exit(1)
     if not as_json:
         has = f"{counted(found.plans, 'plan')} for {counted(found.requests, 'request')}"
+        count = len({line for line, _ in warnings})
+        has += f", {count} of them with a warning" if count else ""
         typer.echo(f"{submission}: the format is right; {has}")
 
 
@@ -133,11 +148,12 @@ def check(
 
 class Submission(NamedTuple):
     """`plans` by the place of their request; `notes` are the lines that gave no plan, each with its
-    number and the reason."""
+    number and the reason. `completed`: in how many plans a last sight was given its semicolon."""
 
     queries: QueryFile
     plans: dict[int, list[Any]]
     notes: list[tuple[int, str]]
+    completed: int = 0
 
     def lines(self) -> Iterator[str]:
         for place, record in enumerate(self.queries.records):
@@ -151,7 +167,8 @@ def read_submission(source: Path, queries: QueryFile, world: World | None = None
     path, city_of = transcripts_at(source, "plans"), city_lookup(world) if world else None
     lines = plan_lines(path)
     queries.learn_numbering(path, lines)
-    submission, line_of = Submission(queries, {}, []), dict[int, int]()  # place → line of its plan
+    plans, notes, completed = dict[int, list[Any]](), list[tuple[int, str]](), 0
+    line_of = dict[int, int]()  # place → line of its plan
     for number, record in lines:
         try:
             if isinstance(record, BadLine):
@@ -160,7 +177,7 @@ def read_submission(source: Path, queries: QueryFile, world: World | None = None
                 raise BadLine(f"unscored: {printable(record['fault'])}")
             place = queries.find(record)
         except BadLine as bad:
-            submission.notes.append((number, str(bad)))
+            notes.append((number, str(bad)))
             continue
         if (first := line_of.setdefault(place, number)) != number:
             again = f"a second plan for its request (the first: line {first})"
@@ -170,20 +187,30 @@ def read_submission(source: Path, queries: QueryFile, world: World | None = None
             nowhere = "the plan is in Planner-R1's schema, which names no cities"
             raise UserError(f"{path}:{number}: {nowhere}; give the world with --world.")
         official, problem = official_plan(plan, city_of)
-        if problem := problem or next(_problems_of_plan(official, queries.records[place]), None):
-            submission.notes.append((number, problem))
+        found = _problems_of_plan(official, queries.records[place])
+        if problem := problem or next((each for stops, each in found if stops), None):
+            notes.append((number, problem))
         elif official:
-            submission.plans[place] = official
-    return submission
+            plans[place] = [_completed(day) for day in official]
+            completed += plans[place] != official
+    return Submission(queries, plans, notes, completed)
+
+
+def _completed(day: Any) -> Any:
+    """With a semicolon behind its last sight, where that is "Name, City" as we read it."""
+    sights = day.get("attraction") if isinstance(day, dict) else None
+    is_open = isinstance(sights, str) and re.fullmatch(_NAMED, sights.rpartition(";")[2])
+    return {**day, "attraction": f"{sights};"} if is_open else day
 
 
 class SubmissionCheck:
-    """`requests` and `plans`: lines read so far, and those of them with a plan."""
+    """`requests` and `plans`: lines read so far, and those of them with a plan. `warnings`, each
+    with its line: what the official code would read otherwise than it is meant."""
 
     def __init__(self, path: Path, queries: QueryFile | None = None):
         if not path.is_file():
             raise UserError(f"No submission file at '{path}'.")
-        self.requests, self.plans = 0, 0
+        self.requests, self.plans, self.warnings = 0, 0, list[tuple[int, str]]()
         self._path, self._queries = path, queries
         self._start: int | None = None  # official files count from 0 or from 1
         self._line_of: dict[str, int] = {}  # text of a request → its first line
@@ -193,11 +220,14 @@ class SubmissionCheck:
         lines behind it is told once."""
         number = place = 0  # the request whose line comes next
         size = len(self._queries.records) if self._queries else None
+        blank = list[int]()  # lines that are blank, at the end of the file as far as is known
         with self._path.open("rb") as lines:
             for number, line in enumerate(lines, start=1):
                 if not line.strip():
-                    yield number, "the line is blank"
+                    blank.append(number)
                     continue
+                yield from ((each, "the line is blank") for each in blank)
+                blank.clear()
                 try:
                     record = read_record(line)
                 except BadLine as problem:
@@ -220,9 +250,9 @@ class SubmissionCheck:
                 first = self._line_of.setdefault(named, number)
                 if first != number and there >= place:
                     yield number, f"'query' is that of an earlier line (line {first})"
-                yield from ((number, problem) for problem in self._problems_of(there, record))
+                yield from self._problems_of(number, there, record)
                 place = max(place, there + 1)
-        if not number:
+        if not place:
             yield 1, "the file is empty"
         elif size is not None and place < size:
             ends = f"the file ends after {place} of {size} requests"
@@ -242,57 +272,76 @@ class SubmissionCheck:
             self._start = 1 if idx == known + 1 else 0
         return max(idx - self._start, 0) if ids is None else expected
 
-    def _problems_of(self, place: int, record: dict[str, Any]) -> Iterator[str]:
-        idx, text, plan = record.get("idx"), record.get("query"), record["plan"]
-        queries = self._queries
+    def _problems_of(
+        self, number: int, place: int, record: dict[str, Any]
+    ) -> Iterator[tuple[int, str]]:
+        idx, text, queries = record.get("idx"), record.get("query"), self._queries
         request = queries.records[place] if queries else {}
         expected = (queries.ids[place] if queries else place) + (self._start or 0)
         if type(idx) is not int:
             found = described(idx) if "idx" in record else "nothing"
-            yield f"'idx' must be a whole number, found {found}"
+            yield number, f"'idx' must be a whole number, found {found}"
         elif idx != expected:
-            yield f"'idx' is out of order: expected the next, found {idx} instead of {expected}"
+            wrong = f"expected the next, found {idx} instead of {expected}"
+            yield number, f"'idx' is out of order: {wrong}"
         if not isinstance(text, str):
             found = described(text) if "query" in record else "nothing"
-            yield f"'query' must be the text of the request, found {found}"
+            yield number, f"'query' must be the text of the request, found {found}"
         elif text != request.get("query", text):
-            yield "'query' is not the text of the request at this place of the split"
-        yield from _problems_of_plan(plan, request)
+            yield number, "'query' is not the text of the request at this place of the split"
+        for stops, problem in _problems_of_plan(record["plan"], request):
+            if stops:
+                yield number, problem
+            else:
+                self.warnings.append((number, problem))
 
 
-def _problems_of_plan(plan: Any, request: dict[str, Any]) -> Iterator[str]:
+def _problems_of_plan(plan: Any, request: dict[str, Any]) -> Iterator[tuple[bool, str]]:
+    """Each with whether the official code can stop there; else it reads something else."""
     if plan is None:
         return
     if not isinstance(plan, list):
-        yield f"'plan' must be a list of days or null, found {described(plan)}"
+        yield True, f"'plan' must be a list of days or null, found {described(plan)}"
         return
     if (key := repeated_key(plan)) is not None:
-        yield f"a key comes twice in an object, found {ascii(key)}"
+        yield True, f"a key comes twice in an object, found {ascii(key)}"
     if is_p3(plan):
-        yield "the plan is in Planner-R1's schema; 'tripwright submission write' converts it"
+        yield True, "the plan is in Planner-R1's schema; 'tripwright submission write' converts it"
         return
     last_day = max((number for number, day in enumerate(plan, start=1) if day), default=0)
     if plan and not last_day:
-        yield "every day of the plan is empty: a missing plan is null"
+        yield True, "every day of the plan is empty: a missing plan is null"
         return
     days = request.get("days")
-    read = max(last_day, days if isinstance(days, int) else 0)
+    read = days if isinstance(days, int) else last_day  # days of the trip alone
     for number, day in enumerate(plan[:read], start=1):
         if not isinstance(day, dict):
-            yield f"a day must be an object, found {described(day)} (day {number})"
+            yield True, f"a day must be an object, found {described(day)} (day {number})"
         elif not day:
-            yield f"only the days after the trip may be {{}}, found an empty day {number}"
+            yield True, f"only the days after the trip may be {{}}, found an empty day {number}"
         else:
-            yield from (f"{problem} (day {number})" for problem in _problems_of_day(day))
+            yield from ((stops, f"{each} (day {number})") for stops, each in _problems_of_day(day))
+    if last_day > read:
+        yield False, f"days after the trip are not read ({last_day} days instead of {read})"
 
 
-def _problems_of_day(day: dict[str, Any]) -> Iterator[str]:
+def _problems_of_day(day: dict[str, Any]) -> Iterator[tuple[bool, str]]:
     for key in FIELDS_AS_CHECKED:
+        form, wanted = _FORMS.get(key, _PLACE)
+        value = day.get(key)
         if key not in day:
-            yield f"'{key}' is missing"
-        elif not isinstance(day[key], str):
-            yield f"'{key}' must be text, '-' for none, found {described(day[key])}"
-        else:
-            form, wanted = _FORMS.get(key, _PLACE)
-            if not re.fullmatch(form, day[key]):
-                yield f"'{key}' must be {wanted}, found {ascii(day[key])[:80]}"
+            yield key in ("current_city", "transportation"), f"'{key}' is missing"
+        elif not isinstance(value, str):
+            stops = bool(value) or key in ("current_city", "accommodation")
+            yield stops, f"'{key}' must be text, '-' for none, found {described(value)}"
+        elif not re.fullmatch(form, value):
+            yield _stops_at(key, value, day), f"'{key}' must be {wanted}, found {ascii(value)[:80]}"
+
+
+def _stops_at(key: str, text: str, day: dict[str, Any]) -> bool:
+    """Whether the official code can stop at a text that is not in the form of its field: at a city,
+    or at a flight without its number or its cities."""
+    routes = (_OFFICIAL_ROUTE.search(str(each)) for each in (text, day.get("current_city")))
+    if key == "transportation" and "flight number" in text.lower():
+        return "Flight Number: " not in text or not any(routes)
+    return key == "current_city" and not ("from" in text and next(routes))
