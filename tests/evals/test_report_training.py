@@ -67,6 +67,20 @@ def words(page: str) -> str:
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", body)).split())
 
 
+def test_flops_from_mfu_are_the_papers_formula(tmp_path, typed):
+    """Appendix B.6 with its f_peak and 16 GPUs: an MFU of 0.3 over 100 s, in two epochs."""
+    cost = {"mfu": 0.3, "gpus": 16, "update_seconds": 100.0}
+    rows = [row(step, **cost) for step in (1, 2)]
+    folder = run_of(tmp_path / "a", rows, {"grpo": {"epochs_per_batch": 2, "curriculum": {}}})
+    run = ReportedRun(folder)
+    run.flops_from_mfu(9.89e14)
+    once = 0.3 * 9.89e14 * 16 * 100 / 2
+    assert [each["flops_update_total"] for each in run.rl] == pytest.approx([once, 2 * once])
+    typed(f"report {folder} --peak-flops 9.89e14 --out {tmp_path / 'page.html'}")
+    without = run_of(tmp_path / "b", [row(1, mfu=None)])
+    typed(f"report {without} --peak-flops 9.89e14 --out {tmp_path / 'b.html'}", code=2)
+
+
 def test_every_chart_of_the_table_is_drawn_from_its_figures(tmp_path):
     page = write_report(run_of(tmp_path / "a", [row(step) for step in range(1, 5)])).read_text()
     captions = re.findall(r"<figcaption>(.*?)</figcaption>", html.unescape(page))

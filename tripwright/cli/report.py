@@ -30,6 +30,9 @@ def report(  # long: most of it is options and help
     unlike: bool = flag(
         "--unlike", "Of several runs: also those whose evaluations are not alike; the page says so."
     ),
+    peak_flops: float | None = option(
+        None, "FLOP/s of one GPU: take FLOPs of updates from MFU, as Planner-R1 does.", min=1
+    ),
     export_to: Path | None = option(
         None,
         "Also write every figure (SVG, CSV) and table (CSV) of the page into DIR.",
@@ -51,6 +54,7 @@ def report(  # long: most of it is options and help
       tripwright report runs/quickstart --out page.html
       tripwright report runs/quickstart --transcripts all
       tripwright report runs/quickstart --export figures
+      tripwright report /shared/runs/8b --peak-flops 989e12
       tripwright report runs/grpo runs/dapo runs/arpo --out compared.html
     """
     check_folders(runs)
@@ -64,7 +68,7 @@ def report(  # long: most of it is options and help
 
     if export_to is not None:
         check_export_folder(export_to)
-    page = report_page(runs, transcripts, unlike)
+    page = report_page(runs, transcripts, unlike, peak_flops)
     target = out or runs[0] / "report.html"
     page.write(target)
     record: dict[str, Any] = {"runs": [str(folder) for folder in runs]}

@@ -152,6 +152,9 @@ def equality(model: str, out: Path, short: bool = False) -> dict[str, Any]:
     """The short form does not depend on what else the machine does: where rows meet in another
     order, a token that stands on a knife's edge in float32 would tip now and then."""
     import torch
+    from transformers import AutoConfig
+
+    from tripwright.training.metrics import ModelShape, update_flops
 
     variables = {"PROBE": out / "probe"} | ({"EXACT": 1} if short else {})
     more = '[grpo.curriculum]\nstages = [["proofs:calls", 1]]' if short else ""
@@ -175,7 +178,14 @@ def equality(model: str, out: Path, short: bool = False) -> dict[str, Any]:
     assert ours_gradient.keys() == their_gradient.keys()
     norm = sum(float(g.square().sum()) for g in ours_gradient.values()) ** 0.5
     off = sum(float((g - their_gradient[n]).square().sum()) for n, g in ours_gradient.items())
+    (step,) = steps(out / "run")
+    trained = [each for each in theirs.values() if each["advantage"] != 0]
+    lengths = [len(each["token_ids"]) for each in trained]
+    said = sum(sum(each["loss_mask"]) for each in trained)
+    shape = ModelShape.of(AutoConfig.from_pretrained(model))
     return {
+        "FLOPs, of those trained": step["flops_update"] / update_flops(shape, lengths, said),
+        "memory of a worker, MB": step["peak_memory_mb"],
         "episodes": len(ours),
         "with an advantage": sum(each["advantage"] != 0 for each in ours.values()),
         "tokens": sum(len(each["token_ids"]) for each in ours.values()),

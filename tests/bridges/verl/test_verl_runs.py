@@ -44,6 +44,8 @@ def hold(figures: dict[str, Any]) -> None:
     assert set(figures["that differ"].values()) == {0}
     assert figures["with an advantage"] > 0
     assert figures["difference of the gradient, of its norm"] < 1e-4
+    assert figures["FLOPs, of those trained"] == pytest.approx(1)
+    assert figures["memory of a worker, MB"] > 300  # torch, verl and the model
 
 
 @pytest.mark.usefixtures("threads_as_before")

@@ -145,6 +145,22 @@ class ReportedRun:
     def stage(self, *names: str) -> list[Json]:
         return [row for row in self.metrics if row.get("stage") in names]
 
+    def flops_from_mfu(self, peak_flops: float) -> None:
+        """Puts in the place of the counted FLOPs of updates those of Planner-R1's Appendix B.6: MFU
+        × `peak_flops` of a GPU (FLOP/s) × GPUs × seconds of the update / epochs over the batch.
+        Raises UserError where no step has them."""
+        epochs, total = number(reinforcement(self.recipe)[1].get("epochs_per_batch")) or 1.0, 0.0
+        rows = [row for row in self.metrics if number(row.get("mfu")) is not None]
+        if not rows:
+            raise UserError(
+                f"'{self.path}': no step has an 'mfu', which --peak-flops reckons with."
+            )
+        for row in rows:
+            gpus, seconds = number(row.get("gpus")) or 1.0, number(row.get("update_seconds")) or 0.0
+            row["flops_update"] = float(row["mfu"]) * peak_flops * gpus * seconds / epochs
+            total += row["flops_update"]
+            row["flops_update_total"] = total
+
     @property
     def rl(self) -> list[Json]:
         """The steps of reinforcement learning, of whatever algorithm: of the last stage that logs a

@@ -80,14 +80,21 @@ Runs = Mapping[str, ReportedRun]
 
 
 def report_page(
-    folders: Sequence[Path], transcripts: str | None = None, allow_unlike: bool = False
+    folders: Sequence[Path],
+    transcripts: str | None = None,
+    allow_unlike: bool = False,
+    peak_flops: float | None = None,
 ) -> ReportPage:
     """The page about one run folder, or over several. `transcripts` is how many episodes it holds
-    the text of: a number, "all", or None for as many as fit in 25 MB. Raises UserError for too many
-    or unreadable folders, and for evaluations that are not alike, unless that is allowed; then the
-    page says so."""
+    the text of: a number, "all", or None for as many as fit in 25 MB. `peak_flops`, of one GPU in
+    FLOP/s: FLOPs of updates are reckoned from MFU (`ReportedRun.flops_from_mfu`). Raises UserError
+    for too many or unreadable folders, and for evaluations that are not alike, unless that is
+    allowed; then the page says so."""
     learning.check_count(len(folders))
     runs = dict(zip(run_names(folders), map(ReportedRun, folders), strict=True))
+    if peak_flops is not None:
+        for run in runs.values():
+            run.flops_from_mfu(peak_flops)
     every = Viewer(runs, *budget_of(transcripts))
     viewer = every if every.entries else None
     columns, episodes = columns_of(runs), [viewer.section] if viewer else []

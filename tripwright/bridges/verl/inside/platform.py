@@ -13,6 +13,7 @@ from verl.plugin.platform import PlatformRegistry
 from verl.plugin.platform.platform_cuda import PlatformCUDA
 
 from tripwright.bridges.verl import NAME
+from tripwright.training.metrics import peak_memory_mb
 
 
 class _Device(types.ModuleType):
@@ -25,6 +26,9 @@ class _Device(types.ModuleType):
 
     def mem_get_info(self, *args: Any) -> tuple[int, int]:
         return (0, 0)
+
+    def max_memory_allocated(self, *args: Any) -> float:
+        return peak_memory_mb() * 1e6
 
     def get_device_name(self, *args: Any) -> str:
         return "CPU"

@@ -171,6 +171,7 @@ UPDATE_FIGURES = {
     "kl": "kl_loss",
     "mfu": "perf/mfu/actor",
 }
+WORKER_GIB = "actor/perf/max_memory_allocated_gb"  # the most so far
 
 
 class StepEnded(Exception):
@@ -299,7 +300,7 @@ class TripTrainer(PPOTrainerSync):
     def __init__(self, config: Any):
         self.folder = Path(config.trainer.default_local_dir)
         self.conditions = conditions_of(str(self.folder.parent))
-        self.seed = self.conditions.recipe.seed
+        self.seed, self.worker_mb = self.conditions.recipe.seed, 0.0
         super().__init__(config)
         self.trainer_mode = "sync"  # verl asks for this name to know what it may keep in flight
 
@@ -334,6 +335,9 @@ class TripTrainer(PPOTrainerSync):
         row |= {"gpus": gpus, "device_hours_total": row["device_hours_total"] * gpus}
         if UPDATE_FIGURES["mfu"] in metrics:
             row["mfu"] = float(metrics[UPDATE_FIGURES["mfu"]])
+        # of a worker, not of this process; a step without an update does not tell it again
+        self.worker_mb = max(self.worker_mb, float(metrics.get(WORKER_GIB, 0.0)) * 2**30 / 1e6)
+        row["peak_memory_mb"] = self.worker_mb or None
         with open_file(self.folder / STEPS, "a", encoding="utf-8") as steps:
             steps.write(json.dumps({"step": self.global_steps, **row}) + "\n")
         return self.player.batch
