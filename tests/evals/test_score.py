@@ -339,7 +339,7 @@ def test_submission_lines_go_by_text_then_by_idx_and_cannot_soften_the_request(w
     assert [line.verdict.final for line in found] == [False, True, False, False, False, False]
     assert [line.verdict.error == BAD_LINE for line in found] == [False] * 3 + [True] * 3
     assert [(line.line.problem or "").partition(" of '")[0] for line in found[3:5]] == [
-        "unknown query: idx 9 is none of the 3",
+        "unknown query: none of the 3",
         "unknown query: none of the 3",
     ]
     assert "expected" in (found[5].line.problem or "")

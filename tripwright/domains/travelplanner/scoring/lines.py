@@ -132,13 +132,13 @@ class QueryFile:
         (text, idx), those = _named_by(line), f"{len(self.records)} of '{self.path}'"
         if isinstance(text, str):
             if (place := self.place_of_text(text)) is None:
-                wrong = f"none of the {those} has the text {ascii(plain(text))[:60]}"
+                wrong = f"none of the {those} has this text, found {ascii(plain(text)[:60])}"
                 raise BadLine(f"unknown query: {wrong}")
             return place
         if type(idx) is not int:
             raise BadLine('expected the "query" or the number "idx" of a request, found neither')
         if idx not in self._by_id:
-            raise BadLine(f"unknown query: idx {idx} is none of the {those}")
+            raise BadLine(f"unknown query: none of the {those} has this idx, found {idx}")
         return self._by_id[idx]
 
     def _record(self, number: int, record: Any) -> dict[str, Any]:
