@@ -102,11 +102,20 @@ def shared_token(path: Path) -> str:
             print(TOKEN_BEGIN + secrets.token_urlsafe(32), file=partial, flush=True)
             with suppress(FileExistsError):  # another has come first
                 os.link(partial.name, path)
-    with open_file(path, "r", follow=True) as file:
+    with open_file(path, "r", follow=True, errors="replace") as file:
         token = "" if os.fstat(file.fileno()).st_mode & 0o077 else file.readline(200).strip()
     if not token.startswith(TOKEN_BEGIN):  # a recipe may name any file, and any address
         raise UserError(f"'{path}' is no file with a token that its owner alone can read.")
     return token
+
+
+def lock(file: IO[Any], in_use: str) -> None:
+    """Until it is closed, or this process is gone, however it ended. Raises UserError, which says
+    `in_use`, where another has it."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise UserError(in_use) from None
 
 
 @contextmanager
@@ -351,7 +360,8 @@ class Journal:
         # unbuffered: what could not be written must not come with what is written later
         self._file = open_file(path, "ab", buffering=0)
         try:
-            self._lock(in_use)
+            if in_use:  # two writers would cut off each other's lines
+                lock(self._file, in_use)
             self._file.truncate(0 if restart else self._take_up(take, foreign))
         except BaseException:
             self._file.close()
@@ -385,14 +395,6 @@ class Journal:
         except OSError:
             self._file.truncate(begin)
             raise
-
-    def _lock(self, in_use: str | None) -> None:
-        """Two writers would cut off each other's lines. The lock dies with its process."""
-        if in_use:
-            try:
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise UserError(in_use) from None
 
     def _take_up(self, take: Take, foreign: str) -> int:
         """Where the next line begins."""

@@ -96,7 +96,7 @@ def test_trips_are_bounded_and_the_oldest_finished_go_first(tmp_path, monkeypatc
 def test_a_token_is_made_once_and_no_other_file_is_one(tmp_path):
     file = tmp_path / "made" / "token"
     assert shared_token(file) == shared_token(file) and file.stat().st_mode & 0o777 == 0o600
-    (tmp_path / "key").write_text("-----BEGIN PRIVATE KEY-----")
+    (tmp_path / "key").write_bytes(b"\xe2-----BEGIN PRIVATE KEY-----")
     (tmp_path / "key").chmod(0o600)
     file.chmod(0o644)
     for path in (tmp_path / "key", file):
