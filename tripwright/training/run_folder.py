@@ -19,7 +19,6 @@ step is the same, bit for bit.
 from __future__ import annotations
 
 import ctypes
-import fcntl
 import hashlib
 import json
 import os
@@ -45,6 +44,7 @@ from tripwright.files import (
     Journal,
     check_folder,
     check_inside,
+    lock,
     open_file,
     read_object,
     whole_folder,
@@ -194,23 +194,17 @@ class RunFolder:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Nobody else works in this folder meanwhile. The kernel frees the lock of a process that
-        is gone, however it ended."""
+        """Nobody else works in this folder meanwhile."""
         if self._held:
             yield
             return
-        with open_file(self.folder / "run.lock", "a+", encoding="utf-8") as lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                lock.seek(0)
-                raise UserError(
-                    f"Process {lock.read().strip() or 'unknown'} is at work in '{self.folder}'."
-                    " Wait for it, or choose another folder."
-                ) from None
-            lock.truncate(0)
-            lock.write(f"{os.getpid()}\n")
-            lock.flush()
+        with open_file(self.folder / "run.lock", "a+", encoding="utf-8") as file:
+            file.seek(0)
+            who = f"Process {file.read(20).strip() or 'unknown'} is at work in '{self.folder}'."
+            lock(file, f"{who} Wait for it, or choose another folder.")
+            file.truncate(0)
+            file.write(f"{os.getpid()}\n")
+            file.flush()
             self._held = True
             try:
                 yield
