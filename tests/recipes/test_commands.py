@@ -210,7 +210,7 @@ def home(
     (home / "judge.toml").write_text(f'model = "judge"\nbase_url = "{url}"\n')
     write_tables(home / "TravelPlanner" / "database")
     model = home / "models" / "qwen"
-    positions = {"max_position_embeddings": 33_000}
+    positions = {"max_position_embeddings": 40_960}
     tiny_model("qwen3", len(nano_tokenizer), **positions).save_pretrained(model)
     nano_tokenizer.save_pretrained(model)
     for recipe in FOLDER.rglob("*.toml"):

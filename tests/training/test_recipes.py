@@ -172,7 +172,7 @@ def test_deeptravel():
     assert settings.filter.min_std == 0.1 and settings.replay is not None and settings.kl.beta > 0
     assert settings.curriculum.stages[0][0] == "success"
     dialect = loaded.dialect.dialect()
-    limits = dialect.max_turns, dialect.context_tokens
+    limits = dialect.max_turns, dialect.max_response_tokens
     assert (dialect.name, *limits) == ("deeptravel", 8, 32 * 1024)
     assert loaded.judging is not None  # rows D3 and D4
     assert loaded.live is not None and loaded.live.services == "live.toml"

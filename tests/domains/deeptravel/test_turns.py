@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.printed import printed
 from tripwright.agent.turn import (
     LONGEST_CALL,
     MOST_BRACKETS,
@@ -18,7 +19,7 @@ from tripwright.agent.turn import (
     write_call,
 )
 from tripwright.domains import dialect_named, dialects
-from tripwright.domains.deeptravel.dialects import DEEPTRAVEL_TURNS
+from tripwright.domains.deeptravel.dialects import ADDED_TO_THE_PAPERS_PROMPT, DEEPTRAVEL_TURNS
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.task import Errand
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
@@ -208,11 +209,32 @@ def test_the_prompt_lists_the_tools():
     assert len(dialect_named("deeptravel_cards_compact").prompt([]).split()) < 60
 
 
+def test_the_prompt_is_the_printed_one():
+    """A.2.1, word for word but for names of arguments (Table 1's) and the misprint of a tag (A.6
+    has it right); what is ours stands in one part."""
+    text = printed(
+        "deeptravel.md", "You are a business travel assistant named", "Prompt Template of"
+    )
+    for old, new in (
+        ("```", ""),
+        ("\\dots", "..."),
+        ("think_call_thinking", "tool_call_thinking"),
+        ("(depart_city,", "(depart_city_name,"),
+        ("arrival_city,", "arrival_city_name,"),
+        ("(origin, destination,", "(origin_name, destination_name,"),
+    ):
+        assert old in text
+        text = text.replace(old, new).replace("$", "")
+    prompt = dialect_named("deeptravel").system_prompt
+    assert ADDED_TO_THE_PAPERS_PROMPT in prompt
+    assert prompt.replace(ADDED_TO_THE_PAPERS_PROMPT, "").split() == text.split()
+
+
 def test_the_dialects_have_the_papers_limits():
     big, small = dialect_named("deeptravel_cards"), dialect_named("deeptravel_cards_compact")
     # row D7
     paper = dialect_named("deeptravel")
-    assert (paper.max_turns, paper.context_tokens) == (8, 32 * 1024)
+    assert (paper.max_turns, paper.max_response_tokens) == (8, 32 * 1024)
     assert (big.max_turns, big.context_tokens, big.plan_format) == (8, 32 * 1024, "cards")
     assert (small.max_turns, small.plan_format) == (12, "cards")
     assert big.face.name == "deeptravel" and small.face.name == "deeptravel_compact"
