@@ -162,11 +162,14 @@ NO_JSON = {
     "deep-json": answers("[" * 100_000),
 }
 BOMB = b" " * int(MAX_ANSWER_MB * 1e6 + 1)
-PACKED = (200, gzip.compress(BOMB), {"Content-Encoding": "gzip"})
+PACKED = {"Content-Encoding": "gzip"}
 REFUSED = {
+    "bad-gzip": ((200, b"not gzip", PACKED), "no gzip"),
+    "cut-gzip": ((200, gzip.compress(b"{}")[:-9], PACKED), "cut short"),
+    "gzip-bomb": ((200, gzip.compress(BOMB), PACKED), "more than 16 MB"),
+    "error-bomb": ((500, gzip.compress(BOMB), PACKED), "more than 16 MB"),
     "large": ((200, BOMB, {}), "more than 16 MB"),
-    "large-error": ((500, BOMB, {}), "more than 16 MB"),
-    "packed": (PACKED, "packed as 'gzip'"),
+    "packed-otherwise": ((200, b"", {"Content-Encoding": "gzip, br"}), "packed as 'gzip, br'"),
 }
 TRANSIENT: dict[str, tuple[Reply, str, str]] = {
     "500": (answers({"error": {"message": "boom"}}, 500), "server_error", "500: .*boom"),
@@ -191,7 +194,7 @@ def test_what_may_pass_is_retried_and_then_a_fault(server, what):
     assert re.search(said, fault.message), fault.message
 
 
-@pytest.mark.parametrize("what", ["500", "empty", "packed"])
+@pytest.mark.parametrize("what", ["500", "empty", "bad-gzip"])
 def test_what_passed_is_a_completion(server, what):
     server.replies = [TRANSIENT[what][0], GOOD]
     completion = endpoint(server.url).complete(MESSAGES)
@@ -215,6 +218,10 @@ DRIPPED = {
     "informational": (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
     "body": (HEAD + b"content-length: 99999\r\n\r\n", b" "),
     "stream": (HEAD + b"transfer-encoding: chunked\r\n\r\n", b"8\r\n: wait\n\n\r\n"),
+    "packed": (
+        HEAD + b"content-encoding: gzip\r\n\r\n" + gzip.compress(b"")[:10],
+        b"\0\0\0\xff\xff",
+    ),
 }
 
 

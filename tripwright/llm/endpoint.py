@@ -20,6 +20,7 @@ import re
 import resource
 import threading
 import time
+import zlib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -325,7 +326,7 @@ class Endpoint:
         account = {header: value for header, value in named if value}
         fixed = {
             "Content-Type": "application/json",
-            "Accept-Encoding": "identity",
+            "Accept-Encoding": "gzip",  # which can be unpacked piece by piece
             "User-Agent": f"tripwright/{__version__}",
         }
         return {"Authorization": f"Bearer {key}", **fixed, **account}
@@ -382,15 +383,24 @@ class Endpoint:
 
 
 def _body(response: httpx2.Response) -> str:
-    """Never packed, of which little may be gigabytes, and read no further than allowed. Raises
-    BadAnswer."""
-    if (packing := response.headers.get("content-encoding", "identity")) != "identity":
-        raise BadAnswer(f"packed as '{packing}', which nobody asked for")
-    body = bytearray()
+    """Unpacked by us, and read no further than allowed: little that is packed may be gigabytes.
+    Raises BadAnswer."""
+    packing = response.headers.get("content-encoding", "identity").strip().lower()
+    if packing not in ("identity", "gzip"):
+        raise BadAnswer(f"packed as '{packing}', where gzip alone was asked for")
+    gzip = zlib.decompressobj(zlib.MAX_WBITS | 16) if packing == "gzip" else None
+    body, most = bytearray(), int(MAX_ANSWER_MB * 1e6)
     for piece in response.iter_raw():
-        body += piece
-        if len(body) > MAX_ANSWER_MB * 1e6:
+        if gzip and gzip.eof:
+            break  # what follows belongs to nothing
+        try:
+            body += gzip.decompress(piece, most + 1 - len(body)) if gzip else piece
+        except zlib.error as error:
+            raise BadAnswer(f"what is no gzip: {error}") from None
+        if len(body) > most:
             raise BadAnswer(f"more than {MAX_ANSWER_MB:g} MB")
+    if gzip and not gzip.eof:
+        raise BadAnswer("a gzip that is cut short")
     return body.decode("utf-8", "replace")
 
 
