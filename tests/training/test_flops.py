@@ -14,7 +14,6 @@ from tripwright.training.metrics import (
     ModelShape,
     flops,
     gpu_peak_flops,
-    mfu,
     peak_flops,
     peak_memory_mb,
     rollout_flops,
@@ -85,22 +84,6 @@ def test_shapes_of_configs_without_optional_fields():
         )
 
     assert ModelShape.of(Config) == ModelShape(64, 2, 4, 4, 16, 128, 100)
-
-
-def test_the_formula_of_p12_gives_back_the_direct_count():
-    count, seconds, peak, devices = update_flops(SHAPE, [400, 520], 300), 0.25, 5e12, 2
-    for epochs in (1, 3):  # seconds: of all epochs
-        utilisation = mfu(count, seconds, peak, devices, epochs)
-        assert utilisation * peak * devices * seconds / epochs == pytest.approx(count)
-    assert mfu(count, seconds, peak, devices) == pytest.approx(count / (seconds * peak * devices))
-    assert mfu(count, seconds, None) is None and mfu(count, 0.0, peak) is None
-
-
-def test_p12_s_formula_with_the_paper_s_f_peak_and_16_gpus_at_a_made_up_utilisation():
-    """f_peak = 9.89e14 and W = 16 are printed (Appendix B.6), but no step's utilisation or time: an
-    MFU of 0.3 and 100 s are ours, and so is the product."""
-    peak = gpu_peak_flops("NVIDIA H100 80GB HBM3")
-    assert mfu(4.7472e17, 100.0, peak, 16) == pytest.approx(0.3)
 
 
 @pytest.mark.parametrize(

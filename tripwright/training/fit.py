@@ -397,20 +397,12 @@ VERL_COPIES, HALF = 3, BYTES["bfloat16"]
 
 
 class DevicePeak(NamedTuple):
-    """Of each of so many GPUs, in GB. verl's sampler is given a `share` of a card, of which it
-    needs `sampler_gb`, and `waiting_gb` of the trainer stand beside it."""
+    """Of each of so many GPUs, in GB, and whether cards of so many GB are enough."""
 
     devices: int
     checkpoint_activations: bool
     peak_gb: float
-    share: float = 0.0
-    sampler_gb: float = 0.0
-    waiting_gb: float = 0.0
-
-    def fits(self, card_gb: float) -> bool:
-        given = self.share * card_gb
-        playing = self.waiting_gb + given <= card_gb and self.sampler_gb <= given
-        return self.peak_gb <= card_gb and (not self.share or playing)
+    fits: dict[str, bool]
 
 
 def clusters(recipe: Recipe) -> list[Recipe]:
@@ -430,8 +422,8 @@ def device_peaks(recipe: Recipe, model: ModelSize) -> list[DevicePeak]:
     found = []
     for on in (False, True):
         settings = replace(recipe.model, checkpoint_activations=on)
-        stages = memory(replace(recipe, model=settings), model, "cuda")
-        found.append(DevicePeak(1, on, peak(stages)))
+        most = peak(memory(replace(recipe, model=settings), model, "cuda"))
+        found.append(DevicePeak(1, on, most, {f"{card}_gb": most <= card for card in CARDS_GB}))
     return found + [verl_peak(each, model) for each in clusters(recipe)]
 
 
@@ -450,13 +442,16 @@ def verl_peak(recipe: Recipe, model: ModelSize) -> DevicePeak:
     row = (learning["activations"] + logits) / verl.sequence_parallel
     layer = (s.layer_parameters + s.vocabulary * s.hidden) * HALF
     gradients = trained_parameters(recipe, model) * FP32
-    updating = (sum(held.values()) + gradients) / verl.gpus + row + layer
-    waiting = 0.0 if verl.offload else sum(held.values()) / verl.gpus
+    updating = ((sum(held.values()) + gradients) / verl.gpus + row + layer) / GB
+    waiting = 0.0 if verl.offload else sum(held.values()) / verl.gpus / GB
     cached = 2 * s.layers * s.kv_heads * s.head_size * stage.length * HALF
-    sampler = (model.parameters * HALF + cached) / verl.tensor_parallel
-    peak_gb = max(updating, waiting + sampler) / GB
-    figures = (verl.memory_share, sampler / GB, waiting / GB)
-    return DevicePeak(verl.gpus, True, peak_gb, *figures)
+    sampler = (model.parameters * HALF + cached) / verl.tensor_parallel / GB
+    given = {card: verl.memory_share * card for card in CARDS_GB}
+    fits = {
+        f"{card}_gb": max(updating, waiting + share) <= card and sampler <= share
+        for card, share in given.items()
+    }
+    return DevicePeak(verl.gpus, True, max(updating, waiting + sampler), fits)
 
 
 # ---- what to change: the first ones cost nothing but time
@@ -627,15 +622,7 @@ def estimate(
         },
         "memory": [{**asdict(stage), "peak": stage.peak} for stage in stages],
         "peak_gb": peak(stages),
-        "devices": [
-            {
-                "devices": p.devices,
-                "checkpoint_activations": p.checkpoint_activations,
-                "peak_gb": p.peak_gb,
-                "fits": {f"{card}_gb": p.fits(card) for card in CARDS_GB},
-            }
-            for p in (device_peaks(recipe, size) if device == "cuda" else [])
-        ],
+        "devices": [p._asdict() for p in (device_peaks(recipe, size) if device == "cuda" else [])],
         "available_gb": available,
         "fits": available is None or peak(stages) <= available,
         "changes": [change._asdict() for change in needed],

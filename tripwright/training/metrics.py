@@ -275,18 +275,10 @@ def rollout_flops(
     return flops(shape, positions, pairs, sampled_tokens)
 
 
-def mfu(
-    flops_update: float, seconds: float, peak: float | None, devices: int = 1, epochs: int = 1
-) -> float | None:
-    """Model FLOPs utilisation: f_achieved · E / (f_peak · W), where f_achieved = `flops_update` /
-    `seconds` (App. B.6).
-
-    `flops_update` are those of one of the E `epochs` over the batch, `seconds` the time of all of
-    them. None where the peak is unknown.
-    """
-    if not peak or seconds <= 0:
-        return None
-    return flops_update / seconds * epochs / (peak * devices)
+def mfu(flops_update: float, seconds: float, peak: float | None) -> float | None:
+    """Model FLOPs utilisation of one device: `flops_update`, of all passes over the batch, in
+    `seconds`. None where the peak is unknown."""
+    return flops_update / seconds / peak if peak and seconds > 0 else None
 
 
 def peak_flops(device: Any = "cpu", dtype: Any = torch.float32) -> float | None:

@@ -48,7 +48,7 @@ from tripwright.files import (
 )
 from tripwright.inference.local import inspect_model
 from tripwright.runs import logged_steps
-from tripwright.training.fit import CARDS_GB, size_of, verl_peak
+from tripwright.training.fit import size_of, verl_peak
 from tripwright.training.loop import Loop
 from tripwright.training.recipe import Recipe, missing_files
 from tripwright.training.run_folder import RunFolder
@@ -423,10 +423,14 @@ def plan_lines(recipe: Recipe, run: Path) -> Iterator[str]:
         yield f"{key}: {json.dumps(value)}"
     if recipe.validation is not None:
         yield f"# {NO_VALIDATION}"
-    if recipe.verl is not None and recipe.verl.sampler != "cpu":
+    if recipe.verl is None or recipe.verl.sampler == "cpu":
+        return
+    try:
         held = verl_peak(recipe, size_of(recipe))
-        fitting = [f"{card} GB" for card in CARDS_GB if held.fits(card)]
-        yield (
-            f"# memory of each of {held.devices} GPUs, reckoned: {held.peak_gb:.1f} GB; fits"
-            f" {', '.join(fitting) or 'neither 80 nor 141 GB'}"
-        )
+    except UserError:  # a model that is not here yet
+        return
+    enough = [card.replace("_gb", " GB") for card, fits in held.fits.items() if fits]
+    yield (
+        f"# memory of each of {held.devices} GPUs, reckoned: {held.peak_gb:.1f} GB; cards that are"
+        f" enough: {', '.join(enough) or 'neither of 80 nor of 141 GB'}"
+    )

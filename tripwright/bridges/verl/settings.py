@@ -19,10 +19,8 @@ NO_DUAL = 1e9
 KL_NAMES = {"k2": "mse", "k3": "low_var_kl"}  # of our estimators at verl
 ACTOR, REFERENCE = "actor_rollout_ref.actor", "actor_rollout_ref.ref"
 ROLLOUT, MODEL = "actor_rollout_ref.rollout", "actor_rollout_ref.model"
-ATTENTION, FLASH = (
-    f"{MODEL}.override_config.attn_implementation",
-    "flash_attention_2",
-)  # its default
+# its own default
+ATTENTION, FLASH = f"{MODEL}.override_config.attn_implementation", "flash_attention_2"
 
 
 def check_for_verl(recipe: Recipe) -> GrpoSettings:
