@@ -61,8 +61,7 @@ def test_a_step_clips_scales_and_clears(tiny_model):
 
 
 def test_the_schedule_rises_and_falls():
-    assert warm_up_and_decay(0.0) == 0.0
-    assert warm_up_and_decay(0.01) == pytest.approx(0.5)
-    assert warm_up_and_decay(0.02) == pytest.approx(1.0)
-    assert warm_up_and_decay(0.51) == pytest.approx(1 - 0.95 / 2)
-    assert warm_up_and_decay(1.0) == pytest.approx(0.05)
+    linear = [warm_up_and_decay(at) for at in (0.0, 0.01, 0.02, 0.51, 1.0)]
+    assert linear == pytest.approx([0.0, 0.5, 1.0, 1 - 0.95 / 2, 0.05])
+    cosine = [warm_up_and_decay(at, 0.1, 0.0, cosine=True) for at in (0.1, 0.325, 0.55, 1.0)]
+    assert cosine == pytest.approx([1.0, (1 + 0.5**0.5) / 2, 0.5, 0.0])

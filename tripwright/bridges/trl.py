@@ -104,6 +104,11 @@ def trl_settings(recipe: Recipe, folder: Path, most_tokens: int, count: int) -> 
         together = settings.batch_size * int(os.environ.get("WORLD_SIZE", "1"))
         steps = min(steps, math.ceil(settings.max_epochs * count / together))
     rows = settings.micro_batch_size or settings.batch_size
+    if settings.schedule == "cosine":
+        shape, falls = "cosine_with_min_lr", {"min_lr_rate": settings.final_rate}
+    else:  # a polynomial of power 1 is a line; its end must be below its start
+        end = rate.adamw_learning_rate * settings.final_rate * 0.999999
+        shape, falls = "polynomial", {"lr_end": end, "power": 1.0}
     return {
         "output_dir": str(folder / "trl"),
         "max_length": most_tokens,
@@ -116,11 +121,8 @@ def trl_settings(recipe: Recipe, folder: Path, most_tokens: int, count: int) -> 
         "adam_beta1": rate.betas[0],
         "adam_beta2": rate.betas[1],
         "max_grad_norm": rate.grad_clip,
-        "lr_scheduler_type": "polynomial",  # of power 1: a line to its end
-        "lr_scheduler_kwargs": {
-            "lr_end": rate.adamw_learning_rate * settings.final_rate * 0.999999,
-            "power": 1.0,
-        },  # must be below the start
+        "lr_scheduler_type": shape,
+        "lr_scheduler_kwargs": falls,
         "warmup_steps": settings.warm_up,  # below 1: a share
         "bf16": settings.dtype == "bfloat16" or (settings.dtype == "auto" and cuda),
         "fp16": settings.dtype == "float16",

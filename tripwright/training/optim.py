@@ -236,9 +236,14 @@ def _adamw_8bit() -> Any:
     return AdamW8bit
 
 
-def warm_up_and_decay(progress: float, warm_up: float = 0.02, floor: float = 0.05) -> float:
-    """Learning-rate scale at `progress` in [0, 1]: linear up to 1 at `warm_up`, then linear down to
-    `floor`."""
+def warm_up_and_decay(
+    progress: float, warm_up: float = 0.02, floor: float = 0.05, cosine: bool = False
+) -> float:
+    """Learning-rate scale at `progress` in [0, 1]: linear up to 1 at `warm_up`, then down to
+    `floor`, on a line or on half a period of a cosine (Loshchilov and Hutter, 2017)."""
     if progress < warm_up:
         return progress / warm_up
-    return 1.0 - (1.0 - floor) * (progress - warm_up) / (1.0 - warm_up)
+    decayed = (progress - warm_up) / (1.0 - warm_up)
+    if cosine:
+        decayed = (1.0 - math.cos(math.pi * decayed)) / 2
+    return 1.0 - (1.0 - floor) * decayed

@@ -56,7 +56,8 @@ class SftSettings:
     micro_batch_size: Annotated[int, Ge(1)] | None = None
     # share of the stage in which the learning rate rises; 0.1 in row S4
     warm_up: Annotated[float, Ge(0), Lt(1)] = 0.02
-    # share of the learning rate left at the end of the linear decay
+    # how the rate falls after that, and the share of it that is left at the end
+    schedule: Literal["linear", "cosine"] = "linear"
     final_rate: Annotated[float, Ge(0), Le(1)] = 0.05
     # of one transcript of `data`; None: the dialect's context_tokens
     max_tokens: Annotated[int, Ge(2)] | None = None
@@ -93,9 +94,9 @@ class FineTuning(Loop):
         return 1.0 if progress < 1 and self.batches.over else progress
 
     def take_step(self) -> dict[str, Any]:
-        scale = warm_up_and_decay(
-            self.clock.progress(self.step), self.settings.warm_up, self.settings.final_rate
-        )
+        settings, progress = self.settings, self.clock.progress(self.step)
+        cosine = settings.schedule == "cosine"
+        scale = warm_up_and_decay(progress, settings.warm_up, settings.final_rate, cosine)
         samples = list[TokenizedRow | TokenSequence]()
         for sample in next(self.batches):  # an episode has a row for each context it was said in
             samples += sample.sequences if isinstance(sample, Transcript) else [sample]
