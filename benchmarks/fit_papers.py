@@ -90,7 +90,7 @@ def engine_line(entry: RecipeEntry) -> str:
     if recipe.verl is not None:
         engines.append(f"verl on 16 GPUs (--engine verl), {sharded(recipe, size)[-1]} GB of each")
     if "--engine trl" in entry.command:
-        engines.append("TRL (not reckoned)")
+        engines.append("TRL on 8 of 80 GB (docs/sft.md; activations not reckoned)")
     if (fitting := one_gpu(recipe, size)) is None:
         engines.append("ours on no GPU of 141 GB")
     else:

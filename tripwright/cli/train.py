@@ -38,7 +38,8 @@ def sft(
     from tripwright.training.stages import train as take
 
     run = take(path, out, changes or (), engine, until="sft")
-    typer.echo(f"model {run.model('sft')}  report {run.folder / 'report.html'}")
+    if run.leads:
+        typer.echo(f"model {run.model('sft')}  report {run.folder / 'report.html'}")
 
 
 def train(

@@ -369,10 +369,10 @@ def total_memory_gb(device: str) -> float | None:
     return None if here is None else here / GB
 
 
-def check_memory(recipe: Recipe) -> None:
+def check_memory(recipe: Recipe, shards: int = 1) -> None:
     """Raises UserError where what a stage holds in any case, and the gradients, is more than there
-    is: weights, optimizer state, a reference. (The whole estimate is what a run may need at most,
-    so it is no reason to refuse one.)"""
+    is: weights, optimizer state, a reference, all of it divided among so many devices (`shards`).
+    (The whole estimate is what a run may need at most, so it is no reason to refuse one.)"""
     device = device_named(recipe.model.device).type
     there_gb = total_memory_gb(device)
     try:
@@ -380,12 +380,12 @@ def check_memory(recipe: Recipe) -> None:
     except UserError:  # a name on a hub that is not known here
         return
     for stage in memory(recipe, size, device):
-        least_gb = (sum(stage.held.values()) + stage.learning["gradients"]) / GB
+        least_gb = (sum(stage.held.values()) + stage.learning["gradients"]) / shards / GB
         if there_gb is not None and least_gb > there_gb:
             raise UserError(
                 f"'{size.name}' is too large to be trained here: {stage.stage} takes at least"
                 f" {least_gb:.1f} GB for {', '.join(stage.held)} and gradients, of {there_gb:.1f}"
-                " GB. 'tripwright fit' says what to change."
+                " GB. 'tripwright fit' says what to change; docs/sft.md, how TRL divides it."
             )
 
 

@@ -163,20 +163,24 @@ class BetweenSteps(Protocol):
 
 class RunFolder:
     """A run folder of `recipe`, new or found. Raises UserError if it is of another recipe, or if
-    another process works in it."""
+    another process works in it.
 
-    def __init__(self, folder: str | Path, recipe: Recipe):
+    Where several processes train together, one `leads`; the others take no lock and write nothing.
+    """
+
+    def __init__(self, folder: str | Path, recipe: Recipe, leads: bool = True):
         self.folder, self.recipe = Path(folder), recipe
         self._record = json.loads(json.dumps(recipe.record()))
-        check_folder(self.folder)
-        self.folder.mkdir(parents=True, exist_ok=True)
-        for depth in ("*", "*/*"):  # what is out of date there is removed
-            for place in self.folder.glob(depth):
-                check_inside(self.folder, place)
-        self.metrics = self.folder / METRICS
-        self._held = False
-        with self.alone():
-            self._settle_recipe()
+        self.metrics, self.leads = self.folder / METRICS, leads
+        self._held = not leads  # by the process that leads
+        if leads:
+            check_folder(self.folder)
+            self.folder.mkdir(parents=True, exist_ok=True)
+            for depth in ("*", "*/*"):  # what is out of date there is removed
+                for place in self.folder.glob(depth):
+                    check_inside(self.folder, place)
+            with self.alone():
+                self._settle_recipe()
         torch.set_num_threads(recipe.threads)
         keep_freed_memory()
 
@@ -190,7 +194,8 @@ class RunFolder:
         """Whether steps were taken here that are kept. Until then a mistake may be mended: nothing
         hangs on the recipe and the data."""
         stages = {stage.name for stage in Path(folder).glob("model/*")} - {"start"}
-        return bool(stages) or any(Path(folder).glob("checkpoints/*/step-*"))
+        kept = ("checkpoints/*/step-*", "trl/checkpoint-*")
+        return bool(stages) or any(any(Path(folder).glob(each)) for each in kept)
 
     @contextmanager
     def alone(self) -> Iterator[None]:

@@ -199,7 +199,7 @@ def train(
         raise UserError(f"Found until='{until}', engine='{engine}'. Accepted: {accepted}.")
     if until not in read.stages:
         raise UserError(f"{path}: no {TABLES[until]} table, so there is nothing to train.")
-    others = None
+    others: Any = None
     if engine != "local":
         stage, module = ENGINES[engine]
         if stage != until:
@@ -216,14 +216,15 @@ def train(
     if engine != "verl" and not RunFolder.trained(folder):  # whose memory is other machines'
         if (model := read.model.pretrained) is not None and Path(model).is_dir():
             check_starting_model(read, *inspect_model(model))  # of a hub: when it is here
-        check_memory(read)
-    run = RunFolder(folder, read)
+        check_memory(read, others.shards() if engine == "trl" else 1)
+    run = RunFolder(folder, read, leads=engine != "trl" or others.leads())
     with run.alone():
         if others is not None:
             others.train(run)
         else:
             take_stages(run, until)
-        write_report(run.folder)
+        if run.leads:
+            write_report(run.folder)
     return run
 
 
