@@ -192,10 +192,15 @@ def record_at(path: Path, place: LinePlace) -> Record:
     return line.record()
 
 
-class ScoredEpisode(NamedTuple):
-    """What is remembered of an episode that has its verdict; `usage` as in its transcript."""
+# in the record of an unscored episode whose request nobody can judge, however often it is played
+UNJUDGED = "unjudged"
 
-    passed: bool
+
+class ScoredEpisode(NamedTuple):
+    """What is remembered of an episode that has its verdict, or will never have one (`passed` is
+    None); `usage` as in its transcript."""
+
+    passed: bool | None
     usage: Mapping[str, float]
 
 
@@ -217,10 +222,10 @@ class TranscriptJournal(Journal):
     def _take(self, record: Any) -> None:
         id, verdict = id_in(record), record["verdict"]
         self.scored.pop(id, None)
-        if verdict is not None:
-            self.scored[id] = ScoredEpisode(
-                bool(verdict["final"]), (record.get("transcript") or {}).get("usage") or {}
-            )
+        if verdict is not None or record.get(UNJUDGED):
+            passed = None if verdict is None else bool(verdict["final"])
+            usage = (record.get("transcript") or {}).get("usage") or {}
+            self.scored[id] = ScoredEpisode(passed, usage)
 
 
 def logged_steps(metrics: Path) -> tuple[list[Record], int]:

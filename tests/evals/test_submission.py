@@ -264,3 +264,28 @@ def test_from_which_number_a_file_counts_is_found_out_or_asked_for(tmp_path):
     for unclear in ((1, 2), (0, 3)):
         with pytest.raises(UserError, match="from 0 or from 1"):
             places(*unclear)
+
+
+def test_a_wish_that_is_not_understood_is_played_once_and_handed_in(
+    world, requests, tmp_path, typed, refused
+):
+    """As in the published test split, which has no fields for wishes: its plan is unscored in the
+    run and in `score`, is no fault to try again, and stands in the submission. `solve`, which would
+    plan without the wish, refuses it."""
+    kept = ("org", "dest", "days", "date", "query")
+    split = [{key: request.record()[key] for key in kept} for request in requests]
+    split[1]["query"] += " We would like it gezellig."
+    file, out = write_lines(tmp_path / "split.jsonl", split), tmp_path / "run"
+    run = f"run --policy greedy-search --queries {file} --world {world.folder} --out {out} --quiet"
+    for _ in range(2):
+        typed(run)
+    records = [json.loads(line) for line in (out / "transcripts.jsonl").read_text().splitlines()]
+    assert [record["verdict"] is None for record in records] == [False, True, False, False]
+    assert "gezellig" in records[1]["transcript"]["fault"] and records[1]["plan"]
+    score = json.loads(typed(f"score {out} --world {world.folder} --json").out.splitlines()[-1])
+    assert (score["n"], score["unscored"]) == (3, 1)
+    typed(f"submission write {out} --queries {file} --out {tmp_path / 'sub.jsonl'}")
+    handed_in = [json.loads(line) for line in (tmp_path / "sub.jsonl").read_text().splitlines()]
+    assert handed_in[1]["plan"] == records[1]["plan"]
+    typed(f"query check {file} --world {world.folder}", code=1)
+    assert "gezellig" in refused(f"solve {file} --world {world.folder}")

@@ -132,6 +132,7 @@ def run(  # long: most of it is help
         raise typer.Exit(1) from None
     print_figures(score, as_json, hidden=("constraints", "samples", "run_card", "warning"))
     if "warning" in score:
-        print(f"warning: {score['warning']} The same command tries them again.", file=sys.stderr)
+        again = "Where a fault was the cause, the same command tries again."
+        print(f"warning: {score['warning']} {again}", file=sys.stderr)
     if score["unscored"] and not score["n"]:
         raise typer.Exit(1)

@@ -38,6 +38,7 @@ from tripwright.runs import (
     CARD,
     SCORE,
     TRANSCRIPTS,
+    UNJUDGED,
     Record,
     TranscriptJournal,
     episode_lines,
@@ -94,7 +95,8 @@ def run(
         if isinstance(policy, KeepsCalls):
             policy.keep(calls)
         remaining = [task for task in task_list if task.id not in scored]
-        before = [scored[task.id].passed for task in task_list if task.id in scored]
+        known = [scored[task.id].passed for task in task_list if task.id in scored]
+        before = [passed for passed in known if passed is not None]
 
         def play_tasks(again: list[Task]) -> Iterator[Episode]:
             return play(policy, again, dialect, chat, emptied_tools, faults, tools)
@@ -184,7 +186,7 @@ def _play_rounds(
             for episode in episodes:
                 count(episode.transcript, **calls.unused(episode.task.id))
                 journal.append(episode.record())
-                if episode.verdict is None:
+                if episode.verdict is None and UNJUDGED not in episode.more:
                     unscored.add(episode.task.id)
                 else:
                     calls.finish(episode.task.id)

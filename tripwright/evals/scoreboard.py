@@ -295,9 +295,9 @@ def score_records(
     if unscored > MOST_UNSCORED * len(outcomes):
         faults = Counter(outcome.fault or "unknown" for outcome in outcomes if not outcome.scored)
         score["warning"] = (
-            f"{unscored} of {len(outcomes)} episodes are unscored because of faults on our side;"
-            " the rates leave them out, and worst_case counts them as failed. The most frequent"
-            f" fault: {faults.most_common(1)[0][0].rstrip('.')}."
+            f"{unscored} of {len(outcomes)} episodes are unscored because of limits or faults on"
+            " our side; the rates leave them out, and worst_case counts them as failed. The most"
+            f" frequent cause: {faults.most_common(1)[0][0].rstrip('.')}."
         )
         score["worst_case"] = with_intervals(_rates(by_query(outcomes), facts, most))
     return {**score, "run_card": dict(card)}

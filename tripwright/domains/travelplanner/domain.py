@@ -37,7 +37,7 @@ from tripwright.domains.travelplanner.plan.formatter import Formatter, Formatter
 from tripwright.domains.travelplanner.plan_view import plan_page
 from tripwright.domains.travelplanner.planning import judge_plan, solve_query
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
-from tripwright.domains.travelplanner.query import Query, iter_queries, why_elsewhere
+from tripwright.domains.travelplanner.query import Query, asked_queries, why_elsewhere
 from tripwright.domains.travelplanner.rewards import REWARDS
 from tripwright.domains.travelplanner.rules.evaluate import RULES, VERSIONS, judge
 from tripwright.domains.travelplanner.rules.facts import (
@@ -127,7 +127,7 @@ DOMAIN = Domain(
     requests=Requests(
         Query,
         made_by="tripwright query make",
-        reader=iter_queries,
+        reader=asked_queries,
         refusal=lambda query, place: why_elsewhere(query, place.source),
         slices={"levels": "level", "days": "days"},
     ),

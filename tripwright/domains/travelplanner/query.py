@@ -8,13 +8,19 @@ import datetime
 import json
 import math
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from tripwright.domains.travelplanner.queries.reading import Gazetteer, complete, lacking
+from tripwright.domains.travelplanner.queries.reading import WISHES as KINDS
+from tripwright.domains.travelplanner.queries.reading import (
+    CouldNotInfer,
+    Gazetteer,
+    complete,
+    lacking,
+)
 from tripwright.errors import UserError, counted, described, first_problem, printable
 from tripwright.files import csv_rows, json_lines
 from tripwright.world.store import World
@@ -63,6 +69,9 @@ class LocalConstraint(BaseModel):
     cuisine: Annotated[list[str], Field(fail_fast=True)] | None = None
     room_type: str | None = Field(None, alias="room type")
     transportation: str | None = None
+    # why the wishes of the request's text (or how many travel) are not known, where they are not: a
+    # plan for it is unscored, since nobody could say that it keeps them
+    unread: str | None = Field(None, exclude_if=lambda why: why is None)
 
     @model_validator(mode="after")
     def _known_kinds(self) -> Self:
@@ -105,15 +114,20 @@ def read_queries(path: str | Path) -> list[Query]:
     return [query for _, query in iter_queries(path)]
 
 
-def iter_queries(path: str | Path) -> Iterator[tuple[int, Query]]:
+def iter_queries(path: str | Path, unread_wishes: bool = False) -> Iterator[tuple[int, Query]]:
     """(line number, query) of every record of a file. What a record lacks beside where it starts
-    and goes (as the test split does) is read from its text."""
+    and goes (as the test split does) is read from its text. With `unread_wishes` a text of which
+    the wishes alone are not understood gives a query, too (`LocalConstraint.unread`)."""
     path = Path(path)
     for number, record in query_records(path):
         try:
-            yield number, query_to_plan(_completed(record))
+            query = query_to_plan(_completed(record), unread_wishes)
         except (ValueError, RecursionError) as error:
             raise UserError(f"{path}:{number}: {error}.") from None
+        yield number, query
+
+
+asked_queries = partial(iter_queries, unread_wishes=True)  # for whoever needs the text alone
 
 
 def _completed(record: Any) -> Any:
@@ -122,7 +136,13 @@ def _completed(record: Any) -> Any:
     org, dest = record.get("org"), record.get("dest")
     if not isinstance(org, str) or not isinstance(dest, str):
         return record
-    return complete(record, Gazetteer({org: dest, dest: dest})).record
+    try:
+        return complete(record, Gazetteer({org: dest, dest: dest})).record
+    except CouldNotInfer as problem:
+        if not problem.problems or problem.problems.keys() - {"text", "people_number", *KINDS}:
+            raise
+        known = {"people_number": 1} | problem.fields  # one is as good as any where all is unscored
+        return known | {"local_constraint": {"unread": str(problem)}}
 
 
 def query_records(path: Path) -> Iterator[tuple[int, Any]]:
@@ -195,7 +215,7 @@ def why_elsewhere(query: Query, world: World) -> str | None:
     return why_outside(query, world)
 
 
-def query_to_plan(record: Any) -> Query:
+def query_to_plan(record: Any, unread_wishes: bool = False) -> Query:
     """One request to be planned. Stricter than the judge, which takes what the official code
     takes. Raises ValueError, which says what is wrong in one line."""
     if not isinstance(record, dict):
@@ -206,7 +226,8 @@ def query_to_plan(record: Any) -> Query:
         query = Query.model_validate(record)
     except ValidationError as error:
         raise ValueError(first_problem(error)) from None
-    if (problem := why_no_trip(query) or why_no_days(query)) is not None:
+    unread = None if unread_wishes else query.local_constraint.unread
+    if (problem := unread or why_no_trip(query) or why_no_days(query)) is not None:
         raise ValueError(problem)
     try:
         json.dumps(record, ensure_ascii=False).encode()

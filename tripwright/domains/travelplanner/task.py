@@ -16,6 +16,7 @@ from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, appl
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.episode import Asked, Episode, Session, WorldTask
 from tripwright.errors import UserError
+from tripwright.runs import UNJUDGED
 from tripwright.tools.face import Face
 from tripwright.transcript import Transcript
 from tripwright.verdict import FORMAT, SCHEMA
@@ -69,6 +70,9 @@ class TripTask(WorldTask):
         if read.unscored:
             transcript.fault = read.problem
             return Episode(self, transcript, None, more)
+        if (why := self.request.local_constraint.unread) is not None:
+            transcript.fault = f"the request is not understood: {why}"
+            return Episode(self, transcript, None, more | {UNJUDGED: True})
         verdict = judge(self.request, read.plan, self.world, self.rules, read.problem)
         cost_usd = verdict.details["total_cost"]
         if verdict.final and cost_usd is not None:

@@ -261,6 +261,9 @@ def _problems(world: World, places: Gazetteer, query: Query) -> list[QueryProble
 
 
 def _found(world: World, places: Gazetteer, query: Query) -> Iterator[tuple[str, str]]:
+    if (unread := query.local_constraint.unread) is not None:
+        yield "ambiguous", f"its text is not clear: {unread}"
+        return
     cheapest, record = solve(query, world), query.model_extra or {}
     why, said_infeasible = why_not(cheapest, query.budget), record.get("feasible") is False
     if why and not said_infeasible:

@@ -52,7 +52,7 @@ from tripwright.errors import (
     repeated_key,
 )
 from tripwright.files import open_file
-from tripwright.runs import TRANSCRIPTS, episode_lines, object_in, transcripts_at
+from tripwright.runs import TRANSCRIPTS, UNJUDGED, episode_lines, object_in, transcripts_at
 from tripwright.verdict import Verdict
 from tripwright.world.store import World
 
@@ -268,7 +268,10 @@ def _completed(record: Any, places: Gazetteer) -> tuple[Query, tuple[str, ...]]:
         completed = complete(record, places)
     except CouldNotInfer as unread:
         raise CouldNotInfer(f"{unread}; the request: {printable(record.get('query'))}") from None
-    return read_query(completed.record), completed.inferred
+    query = read_query(completed.record)
+    if (why := query.local_constraint.unread) is not None:  # an episode's request says so itself
+        raise CouldNotInfer(f"{why}; the request: {printable(query.query)}")
+    return query, completed.inferred
 
 
 def contradiction(query: Query, places: Gazetteer) -> str | None:
@@ -306,7 +309,8 @@ def _read_line(text: bytes) -> Line:
     except BadLine as bad:
         return bad
     kept = {key: value for key, value in record.items() if key in ("query", "idx", "plan")}
-    if "request" in record and record.get("verdict", "") is None:
+    unscored = "request" in record and record.get("verdict", "") is None
+    if unscored and not record.get(UNJUDGED):  # else its request says why
         kept["fault"] = object_in(record, "transcript").get("fault") or "a fault on our side"
     return kept
 

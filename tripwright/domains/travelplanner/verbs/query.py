@@ -24,7 +24,7 @@ from tripwright.domains.travelplanner.queries.files import (
 )
 from tripwright.domains.travelplanner.queries.sample import OFFICIAL_MIX, Mix
 from tripwright.domains.travelplanner.queries.wording import Style
-from tripwright.domains.travelplanner.query import iter_queries
+from tripwright.domains.travelplanner.query import asked_queries
 from tripwright.domains.wording import LEVELS
 from tripwright.errors import UserError
 from tripwright.files import check_new
@@ -201,7 +201,7 @@ def check(  # long: half of it is help and options
       tripwright query check queries.jsonl --world worlds/nano
     """
     place = World.open(world)
-    pairs = list(iter_queries(queries))
+    pairs = list(asked_queries(queries))
     if not pairs:
         raise UserError(f"No queries in '{queries}'. Expected one query record per line.")
     kinds, status = Counter[str](), StatusLine(log_seconds=5)
