@@ -80,6 +80,8 @@ def test_a_given_value_wins_and_is_not_called_inferred():
     assert {"date", "org", "house rule", "cuisine", "room type", "transportation"} <= set(
         found.inferred
     )
+    one = {"query": f"Plan {TRIP} for 2 people, $900.", "visiting_city_number": 1}
+    assert complete(one | {"org": ["Boston"]}, PLACES).record["org"] == ["Boston"]
 
 
 def test_a_whole_record_needs_no_text():

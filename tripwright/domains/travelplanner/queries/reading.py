@@ -490,7 +490,8 @@ class _Reading:
     def _dest(self) -> str:
         """A city where one is visited, else a state. A city on the way has no field."""
         org, is_city = self.record.get("org"), self.record.get("visiting_city_number") == 1
-        known = self.places.cities - {org} if is_city else self.places.states
+        cities = {name for name in self.places.cities if name != org}  # as given: perhaps a list
+        known = cities if is_city else self.places.states
         names = [
             name
             for field in ("dest", "home")
