@@ -243,7 +243,7 @@ def warm_up_and_decay(
     `floor`, on a line or on half a period of a cosine (Loshchilov and Hutter, 2017)."""
     if progress < warm_up:
         return progress / warm_up
-    decayed = (progress - warm_up) / (1.0 - warm_up)
+    past, whole = progress - warm_up, 1.0 - warm_up
     if cosine:
-        decayed = (1.0 - math.cos(math.pi * decayed)) / 2
-    return 1.0 - (1.0 - floor) * decayed
+        past = whole * (1.0 - math.cos(math.pi * past / whole)) / 2
+    return 1.0 - (1.0 - floor) * past / whole  # in this order: pinned trainings have its rounding
