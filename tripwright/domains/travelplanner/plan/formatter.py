@@ -223,11 +223,11 @@ def _said(name: str, text: str) -> str | None:
     if len(name) > LONGEST_NAME:
         return None
     words, wanted = text.split(), _folded_words(name)
-    folded_text = _folded_words(text)
+    folded_text, in_one, each = _folded_words(text), "".join(wanted), Counter(wanted)
     for size in range(1, len(wanted) + 3):
         for start in range(len(words) - size + 1):
             found = folded_text[start : start + size]
-            if "".join(found) == "".join(wanted) or not Counter(wanted) - Counter(found):
+            if "".join(found) == in_one or not each - Counter(found):
                 return " ".join(words[start : start + size]).strip(SIGNS_AROUND)
     return None
 
