@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "tripwright"
-MOST_LINES, MOST_MODULES, MOST_SLICES = 60_700, 266, 47
+MOST_LINES, MOST_MODULES, MOST_SLICES = 61_900, 270, 50
 
 
 def module_name(path: Path, package: Path) -> str:
