@@ -80,9 +80,11 @@ def test_what_verl_cannot_be_told_is_refused_by_name(name, settings, words):
         check_for_verl(recipe(name, **settings))
 
 
-def test_a_recipe_without_machines_is_told_what_to_write():
-    with pytest.raises(UserError, match=r"table \[verl\]"):
-        check_for_verl(load_recipe(recipe_named("nano/grpo").path))
+def test_a_recipe_without_machines_is_told_what_to_write(tmp_path):
+    without = load_recipe(recipe_named("nano/grpo").path)
+    for ask in (check_for_verl, lambda read: list(plan_lines(read, tmp_path))):
+        with pytest.raises(UserError, match=r"table \[verl\]"):
+            ask(without)
 
 
 def test_options_go_over_everything(tmp_path):

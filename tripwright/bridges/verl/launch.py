@@ -411,6 +411,7 @@ def _check_ranks(run: RunFolder, saved: int) -> None:
 
 def plan_lines(recipe: Recipe, run: Path) -> Iterator[str]:
     """The command with its environment, and the configuration key by key."""
+    check_for_verl(recipe)
     model, stage = recipe.model.pretrained, recipe.stages[-2]
     if model is None or stage != "start":
         model = str((run / "model" / stage).absolute())

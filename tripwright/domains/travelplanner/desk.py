@@ -164,6 +164,7 @@ def _position(city: str, world: World) -> tuple[float | None, float | None]:
 
 
 LONGEST_TRIP_DAYS = max(CITIES_BY_DAYS)
+ALONE = 1  # whoever says nothing of others
 # fields of the form → of a query's record, and of its wishes
 FIELDS = {
     "origin": "org",
@@ -201,7 +202,7 @@ def form(place: Place) -> tuple[FormField, ...]:
         FormField("depart_date", "Leave on", "date", True, low=first, high=last),
         FormField("return_date", "Return on", "date", True, low=first, high=last),
         FormField("cities", "Cities to visit", "count", low=1, high=most, help=in_state),
-        FormField("party_size", "People", "count", True, low=1, high=MOST_PEOPLE, default=1),
+        FormField("party_size", "People", "count", low=1, high=MOST_PEOPLE, default=ALONE),
         FormField("budget_usd", "Budget for all", "money", True, low=1, high=most_usd, unit="USD"),
         FormField("room_type", "Room", "choice", options=tuple(ROOM_TYPES)),
         FormField("house_rule", "The house must allow", "choice", options=tuple(FORBIDDEN_BY_RULE)),
@@ -237,6 +238,7 @@ def request(values: Mapping[str, Any], place: Place) -> Query:
 def _query(values: Mapping[str, Any], first: datetime.date, days: int) -> Query:
     dates = [str(first + datetime.timedelta(days=day)) for day in range(days)]
     record: dict[str, Any] = {key: values.get(name) for name, key in FIELDS.items()}
+    record["people_number"] = record["people_number"] or ALONE
     record["visiting_city_number"] = values.get("cities") or next(
         count for longest, count in sorted(CITIES_BY_DAYS.items()) if days <= longest
     )
@@ -271,8 +273,8 @@ def read(text: str, place: Place) -> Understood:
     except CouldNotInfer as problem:
         record, phrases = problem.fields, problem.said
     said = {name: value for name, value in _values(record).items() if value not in (None, "", [])}
-    # who mentions no company travels alone for the reader; here the form's own default says so
-    found = {name: value for name, value in said.items() if (name, value) != ("party_size", 1)}
+    # left out, so that silence changes no number that stands in the form
+    found = {name: value for name, value in said.items() if (name, value) != ("party_size", ALONE)}
     names = {key: name for name, key in (*FIELDS.items(), *WISHES.items())}
     names |= {"date": "depart_date", "days": "return_date"}
     read_spans = [
