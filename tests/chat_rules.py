@@ -9,7 +9,8 @@ from typing import Any
 KEYS = {
     "system": {"role", "content"},
     "user": {"role", "content"},
-    "assistant": {"role", "content", "tool_calls"},
+    # thoughts: of those who told them apart themselves
+    "assistant": {"role", "content", "tool_calls", "reasoning_content", "reasoning"},
     "tool": {"role", "content", "tool_call_id"},
 }
 # role → those it may stand behind; None: at the beginning

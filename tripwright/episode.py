@@ -166,6 +166,7 @@ class Turn:
     logprobs: list[float] = field(default_factory=list)
     cut: bool = False  # ended by a token limit instead of the stop token
     filtered: bool = False  # ended by an endpoint's content filter
+    told_apart: Mapping[str, Any] = field(default_factory=dict)  # its thoughts, as in a Segment
 
 
 class Session:
@@ -234,6 +235,7 @@ class Session:
         ids = turn.token_ids
         logprobs = turn.logprobs or [0.0] * len(ids)
         segment = Segment("assistant", turn.text, ids, [1] * len(ids), logprobs)
+        segment.told_apart = turn.told_apart
         segment.context_from = self.context_from
         self._add(segment, self._counter.turn(turn.text) if self._counter else len(ids))
         if turn.filtered:

@@ -146,17 +146,16 @@ class Segment:
     # of a turn whose context was cut: the number of the segment with which it went on after the
     # prompt; None: the turn saw all that stands before it
     context_from: int | None = None
+    # thoughts that an endpoint told apart from the text: sent back to it, trained on by nobody
+    told_apart: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         lists = {name: list(getattr(self, name)) for name in ("token_ids", "loss_mask", "logprobs")}
-        record = {
-            **vars(self),
-            **lists,
-            "call": None if self.call is None else self.call.to_json(),
-        }
-        if self.context_from is None:
-            del record["context_from"]
-        return record
+        call = None if self.call is None else self.call.to_json()
+        rare = {"context_from": self.context_from, "told_apart": self.told_apart}
+        usual = {name: value for name, value in vars(self).items() if name not in rare}
+        said = {name: value for name, value in rare.items() if value not in (None, {})}
+        return usual | said | lists | {"call": call}
 
 
 class Context(NamedTuple):

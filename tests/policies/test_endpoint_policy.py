@@ -28,12 +28,12 @@ from tripwright.domains.travelplanner.task import TripTask
 from tripwright.episode import Session, open_session
 from tripwright.errors import UserError
 from tripwright.evals.evaluate import choose_policy
-from tripwright.llm.client import ChatEndpoint, Completion, Fault, RequestedCall
+from tripwright.llm.client import THOUGHTS, ChatEndpoint, Completion, Fault, RequestedCall
 from tripwright.llm.endpoint import MOST_FAULTS
 from tripwright.policies.endpoint import EndpointPolicy
 from tripwright.policies.settings import PolicySettings
 from tripwright.training.trips import GeneratedTrips, expert_session
-from tripwright.transcript import StopReason
+from tripwright.transcript import StopReason, Transcript
 from tripwright.world.store import World
 
 Outcome = Completion | Fault | BaseException
@@ -180,7 +180,8 @@ PLAYED = [(name, native) for name, each in dialects().items() for native in (Tru
 
 @pytest.mark.parametrize(("name", "native"), PLAYED)
 def test_a_whole_episode_keeps_to_the_published_rules(name, native, serve):
-    """The expert's, said by a server that holds every request to the rules (`serve`)."""
+    """The expert's, said by a server that holds every request to the rules (`serve`), and that
+    wants its thoughts back with native calls, as DeepSeek, Kimi and GLM do."""
     dialect, domain = dialect_named(name), domain_of(name)
     ((request, place),) = islice(GeneratedTrips(domain, ("nano",), 3, 1), 1)
     expert = expert_session(request, place, dialect, None)
@@ -189,9 +190,13 @@ def test_a_whole_episode_keeps_to_the_published_rules(name, native, serve):
 
     def answer(request: dict[str, Any]) -> tuple[int, bytes, dict[str, str]]:
         asked.append(request)
-        turn = said[sum(message["role"] == "assistant" for message in request["messages"])]
+        turns = [message for message in request["messages"] if message["role"] == "assistant"]
+        thoughts = [m["reasoning_content"] for m in turns if m.keys() & {"tool_calls", *THOUGHTS}]
+        assert thoughts == [f"{n}" for n, _ in enumerate(turns) if "tools" in request]
+        turn = said[len(turns)]
         message = {"role": "assistant", "content": turn}
         choice = choice_of(turn) if "tools" in request else {"message": message}
+        choice["message"]["reasoning_content"] = f"{len(turns)}"
         usage = {"prompt_tokens": 9000, "completion_tokens": 900}
         return 200, json.dumps({"choices": [choice], "usage": usage}).encode(), {}
 
@@ -201,6 +206,8 @@ def test_a_whole_episode_keeps_to_the_published_rules(name, native, serve):
     assert played.transcript.stop_reason is StopReason.ANSWER, played.transcript.fault
     texts = [[s.text for s in each.transcript.segments] for each in (played, expert)]
     assert texts[0] == texts[1] and len(asked) == len(said) > 2
+    written = json.loads(json.dumps(played.transcript.to_json()))
+    assert Transcript.from_json(written) == played.transcript
     offered = expert.tools.schemas
     in_words = not (native and dialect.tools_in_prompt)
     if dialect.tools_in_prompt and not native:
@@ -252,8 +259,9 @@ def test_the_forms_in_which_endpoints_answer(world, serve, form, turns):
     said = [FORMS[form], {"content": "<think>So.</think><answer>[]</answer>"}]
 
     def answer(request: dict[str, Any]) -> tuple[int, bytes, dict[str, str]]:
-        message = said[sum(message["role"] == "assistant" for message in request["messages"])]
-        return 200, json.dumps({"choices": [{"message": message}]}).encode(), {}
+        turns = [message for message in request["messages"] if message["role"] == "assistant"]
+        assert all(turn.get(name) == said[0].get(name) for turn in turns for name in THOUGHTS)
+        return 200, json.dumps({"choices": [{"message": said[len(turns)]}]}).encode(), {}
 
     dialect = replace(dialect_named("planner_r1"), turns=turns)
     endpoint = ChatEndpoint(serve(answer), "m", max_retries=0)

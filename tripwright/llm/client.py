@@ -21,8 +21,10 @@ from tripwright.llm.endpoint import Endpoint, Fault, FaultKind, Reply
 
 __all__ = ["ChatEndpoint", "Completion", "Fault", "FaultKind", "RequestedCall"]
 
-# what is said of tools where they are refused; DeepSeek wants thoughts back with a native call
+# what is said of tools where they are refused
 OF_TOOLS = dict.fromkeys(("reasoning_content", "tool"), "tools")
+# where servers tell thoughts apart: DeepSeek, Kimi, GLM; vLLM, OpenRouter; MiniMax, OpenRouter
+THOUGHTS = ("reasoning_content", "reasoning", "reasoning_details")
 
 BYTES_PER_TOKEN = 3  # by our own count: English has four or five, Chinese three
 MOST_BYTES_PER_TOKEN = 48  # of a whole text: a server that counts fewer tokens is not believed
@@ -46,6 +48,8 @@ class Completion:
     # seconds; uncounted_requests: 1 where we had to count
     usage: dict[str, float]
     reasoning: str = ""  # where the server tells thoughts apart from the text
+    # the same as it came, by its name: with native tools such servers want it back
+    told_apart: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -137,11 +141,12 @@ def _completion(body: Any) -> Completion:
         _requested_call(call, position)
         for position, call in enumerate(message.get("tool_calls") or ())
     )
-    # DeepSeek's and vLLM's name; OpenRouter's and vLLM's later one
-    told_apart = message.get("reasoning_content") or message.get("reasoning")
+    told_apart = {name: message[name] for name in THOUGHTS if message.get(name) is not None}
     text, thought = _said(message.get("content"))
-    reasoning = "".join(_said(told_apart)) or thought
-    return Completion(text, calls, choice.get("finish_reason"), {}, reasoning)
+    apart = told_apart.get("reasoning_content") or told_apart.get("reasoning")
+    reasoning = "".join(_said(apart)) or thought
+    ended = choice.get("finish_reason")
+    return Completion(text, calls, ended, {}, reasoning, _sendable(told_apart))
 
 
 def _usage(stated: Any, sent_bytes: int, said_bytes: int) -> dict[str, float]:
@@ -189,7 +194,11 @@ def _said(content: Any) -> tuple[str, str]:
 
 
 def _text(value: Any) -> str:
-    """Text that can be sent back: JSON may hold lone surrogates, which no encoder takes."""
     if not isinstance(value, str):
         raise TypeError("not text")
-    return value.encode("utf-8", "replace").decode()
+    return str(_sendable(value))
+
+
+def _sendable(value: Any) -> Any:
+    """The same without lone surrogates, which JSON may hold and no encoder takes."""
+    return json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))

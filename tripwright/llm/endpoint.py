@@ -370,7 +370,7 @@ class Endpoint:
             return read(content)
         except BadAnswer:
             raise
-        except (AttributeError, KeyError, IndexError, TypeError, ValueError):
+        except (AttributeError, LookupError, TypeError, ValueError, RecursionError):
             raise BadAnswer(f"JSON that is no {self.answer}: {body}") from None
 
     @property

@@ -35,7 +35,7 @@ from tripwright.llm.client import ChatEndpoint, Completion, Fault, RequestedCall
 from tripwright.llm.endpoint import Breaker
 from tripwright.llm.paid_calls import COUNTED, CallKey, PaidCalls
 from tripwright.policies.base import play_in_threads
-from tripwright.transcript import Segment, ToolCall, Transcript
+from tripwright.transcript import Segment, Transcript
 
 TOOL_CALL = "<tool_call>"
 # what OpenAI takes as one; a model that writes its call as text may invent others
@@ -57,9 +57,8 @@ For each function call, return a json object with function name and arguments wi
 {{"name": <function-name>, "arguments": <args-json-object>}}
 </tool_call>"""  # noqa: E501
 
-# what `check` says as a user, and as a tool
+# what `check` asks
 CHECKED = "I want to travel from Boston to Salem on 2022-03-16. Look up what there is, then plan."
-AGAIN = "The tool was busy. Call it again, with its arguments."
 
 Notation = Literal["native", "hermes", "verbatim"]
 
@@ -129,17 +128,14 @@ class EndpointPolicy:
             session.fail(f"{outcome.kind} after {outcome.attempts} attempts: {outcome.message}")
 
     def check(self, dialect: Dialect) -> dict[str, Any]:
-        """What the endpoint can, as one answer shows it to a conversation in this dialect, of a
-        request and a call that was answered. None where a question does not arise. Raises UserError
-        where it refuses what a run would send, or does not answer."""
+        """What the endpoint can, as its answer to a request in this dialect shows it. None where a
+        question does not arise. Raises UserError where it refuses what a run sends first, or does
+        not answer."""
         schemas = dialect.offered()
-        call = ToolCall(schemas[0]["function"]["name"], {}, AGAIN)
-        turn = with_thought(write_call(call.name, {}), dialect.turns)
         prompt = [Segment("system", dialect.prompt(schemas)), Segment("user", CHECKED)]
-        exchange = [Segment("assistant", turn, call=call), Segment("tool", AGAIN)]
         how = notation(dialect, self._native_tools)
         offered = schemas if how == "native" else None
-        sent = messages(Transcript([*prompt, *exchange]), how, schemas)
+        sent = messages(Transcript(prompt), how, schemas)
         said = self._endpoint.complete(sent, offered, dialect.max_turn_tokens)
         if isinstance(said, Fault):
             raise UserError(said.message)
@@ -169,8 +165,12 @@ def count(transcript: Transcript, **amounts: float) -> None:
 
 def turn_of(completion: Completion, form: TurnFormat) -> Turn:
     ended = completion.finish_reason
-    text = turn_text(completion, form)
-    return Turn(text, cut=ended == "length", filtered=ended == "content_filter")
+    return Turn(
+        turn_text(completion, form),
+        cut=ended == "length",
+        filtered=ended == "content_filter",
+        told_apart=completion.told_apart,
+    )
 
 
 def turn_text(completion: Completion, form: TurnFormat) -> str:
@@ -205,11 +205,11 @@ def messages(
     """The conversation so far as an endpoint wants it, without the exchanges that have left the
     context (`Segment.context_from`).
 
-    native: assistant {"content", "tool_calls"} and tool {"tool_call_id", "content"}; hermes and
-    verbatim: calls are words of the assistant, and what a tool answers is the user's, between
-    <tool_response> tags, as STAR's agent, DeepTravel's prompt and Qwen's templates have it: hosted
-    services refuse a tool's answer to no native call. With hermes the schemas go into the system
-    prompt.
+    native: assistant {"content", "tool_calls"}, with its thoughts where the endpoint told them
+    apart, and tool {"tool_call_id", "content"}; hermes and verbatim: calls are words of the
+    assistant, and what a tool answers is the user's, between <tool_response> tags, as STAR's agent,
+    DeepTravel's prompt and Qwen's templates have it: hosted services refuse a tool's answer to no
+    native call. With hermes the schemas go into the system prompt.
     """
     written = _native if how == "native" else _in_words
     sent = [written(transcript, number) for number in transcript.visible(context_from)]
@@ -240,7 +240,7 @@ def _native(transcript: Transcript, number: int) -> dict[str, Any]:
     thought, closed, rest = segment.text.rpartition("</think>")
     said = thought + closed + rest.partition(TOOL_CALL)[0]
     made = {"id": _call_id(turn), "type": "function", "function": function}
-    return {"role": "assistant", "content": said, "tool_calls": [made]}
+    return {"role": "assistant", "content": said, "tool_calls": [made], **segment.told_apart}
 
 
 def _call_id(segment: int) -> str:
