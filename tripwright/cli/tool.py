@@ -1,5 +1,5 @@
 """`tripwright tool`: one tool call by hand, answered exactly as an agent would see it. A refused
-call is bad input: one line, exit 2."""
+call is bad input: that answer on stderr, exit 2."""
 
 from __future__ import annotations
 
@@ -76,14 +76,5 @@ def tool(  # long: mostly examples, a line for each kind of face
         except ToolHostDown as error:
             raise UserError(f"{error} The call was not answered.") from None
     if answer.error:
-        raise UserError(_problem(answer.text))
+        raise UserError(answer.text)
     typer.echo(answer.text)
-
-
-def _problem(text: str) -> str:
-    """What an error answer says, whether its face writes JSON or sentences."""
-    try:
-        answer = json.loads(text)
-    except ValueError:
-        return text
-    return str(answer["error"]) if isinstance(answer, dict) and "error" in answer else text
