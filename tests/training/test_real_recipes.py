@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("torch")
 
 from tripwright.training.fit import memory, peak, size_of
-from tripwright.training.recipe import Recipe, load_recipe
+from tripwright.training.recipe import Recipe, differing, load_recipe
 
 ROOT = Path(__file__).parents[2]
 REAL = {
@@ -49,6 +49,11 @@ def test_offloaded_state_lets_a_smaller_card_do_as_it_says(name):
     host = max(sum(stage.host.values()) for stage in stages) / 1e9
     words = " ".join(REAL[name].replace("\n#", "").split())
     assert f"{peak(stages):.1f}" in words and f"{host:.1f}" in words and peak(stages) < 80
+
+
+def test_stars_cold_start_on_one_gpu_differs_in_formats_alone():
+    own, papers = (recipe(name).record()["sft"] for name in ("real/star_7b", "star/sft"))
+    assert {path for path, *_ in differing(papers, own)} == {"dtype", "optimizer.state"}
 
 
 def test_the_papers_recipes_and_the_table_say_what_fit_reckons():
