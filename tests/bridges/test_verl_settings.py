@@ -28,7 +28,6 @@ from tripwright.bridges.verl.launch import command_for as command
 from tripwright.bridges.verl.settings import check_for_verl, configuration, nested
 from tripwright.cli.main import main
 from tripwright.errors import UserError
-from tripwright.training.losses import Importance
 from tripwright.training.recipe import ClusterSettings, load_recipe
 from tripwright.training.recipe_list import recipe_named
 
@@ -72,7 +71,6 @@ def test_the_papers_algorithms_can_be_said(name, tmp_path):
         ("nano/grpo", {"dtype": "bfloat16"}, "grpo.dtype bfloat16 on a CPU"),
         ("nano/grpo", {"entropy_bonus": 0.1}, "grpo.entropy_bonus with another grpo.aggregation"),
         ("nano/grpo", {"loss_scale_factor": 9.0, "entropy_bonus": 0.1}, "loss_scale_factor"),
-        ("nano/grpo", {"importance": Importance(recompute=True)}, "grpo.importance"),
     ],
 )
 def test_what_verl_cannot_be_told_is_refused_by_name(name, settings, words):

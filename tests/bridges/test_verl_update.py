@@ -13,10 +13,10 @@ from tripwright.domains import dialect_named
 from tripwright.episode import Episode, open_session
 from tripwright.inference.decoder import Decoder
 from tripwright.rewards.reward import RewardBreakdown
-from tripwright.training.batches import action_logprobs, collate
+from tripwright.training.batches import action_logprobs, collate, corrected
 from tripwright.training.data_source import RL, trips_of
 from tripwright.training.grpo import Grpo, GrpoSettings, compared
-from tripwright.training.losses import clipped_loss
+from tripwright.training.losses import Importance, clipped_loss
 from tripwright.training.recipe import load_recipe
 from tripwright.training.recipe_list import recipe_named
 from tripwright.training.rollouts import RolloutGroup
@@ -65,9 +65,15 @@ def trips() -> Trips:
 
 
 @pytest.mark.parametrize(
-    "aggregation", ["token-mean", "trajectory-mean", "group-token-mean", "trajectory-sum"]
+    ("aggregation", "importance"),
+    [
+        ("token-mean", Importance()),
+        ("trajectory-mean", Importance(recompute=True)),
+        ("group-token-mean", Importance("truncate", cap=1.1)),
+        ("trajectory-sum", Importance("mask", cap=1.1, sequence_cap=3.0)),
+    ],
 )
-def test_the_weighted_rows_have_the_local_gradient(aggregation, trips):
+def test_the_weighted_rows_have_the_local_gradient(aggregation, importance, trips):
     torch.manual_seed(0)
     config = Qwen3Config(
         vocab_size=VOCABULARY, hidden_size=16, intermediate_size=16, num_hidden_layers=1,
@@ -79,12 +85,15 @@ def test_the_weighted_rows_have_the_local_gradient(aggregation, trips):
         dtype="float32",
         minibatches=1,
         out_of_loss=(StopReason.MAX_TURN_TOKENS,),
+        importance=importance,
     )
     rollouts = compared(groups(trips, random.Random(1)), settings, chat=None)
     local = object.__new__(Grpo)
     local.model, local.settings, local.decoder, local.reference = (
         model, settings, Decoder(model), None
     )  # fmt: skip
+    if importance.asks_trainer:
+        rollouts, _ = corrected(rollouts, local.own_logprobs, importance)
     local.learn(rollouts)
     expected = {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
     model.zero_grad()

@@ -23,7 +23,7 @@ torch = pytest.importorskip("torch")
 from tests.logits import token_logits
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.local import LocalPolicy, Sampling
-from tripwright.training.batches import collate, corrected, rows_of
+from tripwright.training.batches import collate, corrected, rows_of, trainer_logprobs
 from tripwright.training.grpo import GrpoSettings
 from tripwright.training.losses import Importance, token_weights
 from tripwright.training.rollouts import Rollout
@@ -171,9 +171,10 @@ def test_the_correction_finds_each_token_where_it_was_said(level, talker, transc
     """The sampler is the trainer here: its own log-probabilities come back, and all weights are
     1."""
     found, figures = corrected(
-        Decoder(talker),
         [rollout(transcript) for transcript in transcripts],
-        GrpoSettings(dtype="float32", micro_batch_size=3, steps=1),
+        lambda rollouts: trainer_logprobs(
+            Decoder(talker), rollouts, GrpoSettings(dtype="float32", micro_batch_size=3, steps=1)
+        ),
         Importance("truncate", level=level),
     )
     assert len(found) == len(transcripts) and figures["importance_gap_max"] < 1e-4

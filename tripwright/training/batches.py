@@ -19,7 +19,7 @@ importance sampling.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -308,7 +308,9 @@ def scores_from(
 
 @torch.no_grad()
 def corrected(
-    decoder: Decoder, rollouts: list[Rollout], settings: RolloutSettings, importance: Importance
+    rollouts: list[Rollout],
+    trainer_logprobs: Callable[[list[Rollout]], tuple[Batch, Tensor]],
+    importance: Importance,
 ) -> tuple[list[Rollout], dict[str, float]]:
     """The rollouts with the trainer's log-probabilities as their old ones and a weight per token;
     and what the difference was like."""
@@ -316,7 +318,7 @@ def corrected(
     if not sampled_rollouts:
         return sampled_rollouts, {}
     sampled_rollouts.sort(key=lambda r: len(r.episode.transcript.token_ids))
-    whole, trainer_NT = trainer_logprobs(decoder, sampled_rollouts, settings)
+    whole, trainer_NT = trainer_logprobs(sampled_rollouts)
     weights_NT, figures = importance_weights(
         trainer_NT, whole.logprobs, importance, mask=whole.mask > 0
     )
@@ -358,14 +360,18 @@ def logprobs_after(
     return logprobs
 
 
+def whole_rows(rollouts: Sequence[Rollout]) -> Batch:
+    """Each transcript from its first token to its last, whatever of it a turn saw."""
+    transcripts = [r.episode.transcript for r in rollouts]
+    return collate([(t.token_ids, t.loss_mask, t.logprobs) for t in transcripts])
+
+
 def trainer_logprobs(
     decoder: Decoder, rollouts: Sequence[Rollout], settings: RolloutSettings
 ) -> tuple[Batch, Tensor]:
     """The rollouts as whole rows (N, T), and what the trainer says of their own tokens, each turn
     after what it saw: (N, T), 0 elsewhere."""
-    transcripts = [r.episode.transcript for r in rollouts]
-    whole = collate([(t.token_ids, t.loss_mask, t.logprobs) for t in transcripts])
-    whole = whole.to(decoder.device)
+    whole = whole_rows(rollouts).to(decoder.device)
     trainer_NT = torch.zeros_like(whole.logprobs)
     rows = [(n, row) for n, r in enumerate(rollouts) for row in rows_of(r)]
     rows.sort(key=lambda numbered: len(numbered[1]))

@@ -38,6 +38,7 @@ from tripwright.training.batches import (
     corrected,
     hidden_at,
     scores_from,
+    trainer_logprobs,
 )
 from tripwright.training.credit import advantages_by_evidence
 from tripwright.training.losses import (
@@ -166,7 +167,7 @@ class Grpo(RlLoop[GrpoSettings]):
         rollouts = compared(groups_with_signal, settings, self.worker.policy.chat)
         correction: dict[str, float] = {}
         if settings.importance.asks_trainer:
-            rollouts, correction = corrected(self.decoder, rollouts, settings, settings.importance)
+            rollouts, correction = corrected(rollouts, self.own_logprobs, settings.importance)
         figures = {
             **self.update(rollouts, scale),
             **correction,
@@ -178,6 +179,9 @@ class Grpo(RlLoop[GrpoSettings]):
             figures["replay_buffer"] = len(self.replay)
         trained = [r for r in rollouts if has_gradient(r, settings)]
         return self.end_step(groups, trained, scale, figures)
+
+    def own_logprobs(self, rollouts: list[Rollout]) -> tuple[Batch, Tensor]:
+        return trainer_logprobs(self.decoder, rollouts, self.settings)
 
     def explore(self) -> list[RolloutGroup]:
         """The step's groups: replayed trips first, then new ones; with a refill, more until enough

@@ -148,8 +148,8 @@ def calls(episode: Any) -> Any:
     return RewardBreakdown(float(len(episode.transcript.calls)), {})
 
 
-def equality(model: str, out: Path, short: bool = False) -> dict[str, Any]:
-    """The short form does not depend on what else the machine does: where rows meet in another
+def equality(model: str, out: Path, short: bool = False, more: str = "") -> dict[str, Any]:
+    """`more`: of the recipe, from its [grpo] table on. The short form does not depend on what else the machine does: where rows meet in another
     order, a token that stands on a knife's edge in float32 would tip now and then."""
     import torch
     from transformers import AutoConfig
@@ -157,7 +157,7 @@ def equality(model: str, out: Path, short: bool = False) -> dict[str, Any]:
     from tripwright.training.metrics import ModelShape, update_flops
 
     variables = {"PROBE": out / "probe"} | ({"EXACT": 1} if short else {})
-    more = '[grpo.curriculum]\nstages = [["proofs:calls", 1]]' if short else ""
+    more += '\n[grpo.curriculum]\nstages = [["proofs:calls", 1]]' if short else ""
     path = recipe(out, model, prompts=4 if short else 8, more=more, variables=variables)
     (out / "probe").mkdir(exist_ok=True)
     code, said = train(path, out / "run")

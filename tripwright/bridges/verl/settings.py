@@ -48,7 +48,6 @@ def _refusals(recipe: Recipe, grpo: GrpoSettings, verl: ClusterSettings) -> Iter
         "[model.lora]; leave it out": recipe.model.lora,
         "code of your own (grpo.loss, grpo.advantage.function); leave it out": grpo.own,
         "narrow model.weights; leave them in float32": recipe.model.weights != "float32",
-        "[grpo.importance]; leave it out": grpo.importance.asks_trainer,
         "grpo.optimizer other than adamw": grpo.optimizer.name != "adamw",
         "grpo.optimizer.state (verl.offload moves it to the machine's memory); leave it out": (
             grpo.optimizer.state != "float32"
@@ -183,7 +182,8 @@ def _trainer(
     return {
         "algorithm.adv_estimator": "grpo",
         "algorithm.use_kl_in_reward": False,
-        "algorithm.rollout_correction.bypass_mode": True,  # old log-probabilities: the sampler's
+        # old log-probabilities: the sampler's, or the trainer's
+        "algorithm.rollout_correction.bypass_mode": not grpo.importance.asks_trainer,
         "reward.num_workers": 1,  # rewards are computed in the loop
         "trainer.v1.trainer_mode": NAME,
         "trainer.nnodes": verl.nodes,

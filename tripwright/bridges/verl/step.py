@@ -157,6 +157,7 @@ def update_of(minibatch: list[Rollout], settings: GrpoSettings) -> Update:
                 torch.tensor([rollout.tokens]),
             )
             weights_1T = weights_1T / settings.loss_scale_factor
+            weights_1T = weights_1T * torch.tensor(row.spread(rollout.weights_T, 1.0))
             rows.append(
                 UpdateRow(
                     rollout,

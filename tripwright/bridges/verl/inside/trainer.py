@@ -45,12 +45,14 @@ from tripwright.episode import Episode, Task
 from tripwright.files import open_file, read_object, write_atomically
 from tripwright.rewards.curriculum import CurriculumState
 from tripwright.rewards.reward import Reward
+from tripwright.training.batches import Batch, rows_of, whole_rows
 from tripwright.training.grpo import Grpo, ReplayBuffer
 from tripwright.training.loop import StageClock
 from tripwright.training.losses import LOSSES, Clip, clipped_loss
 from tripwright.training.metrics import Meter
 from tripwright.training.rollouts import Rollout, RolloutGroup
 from tripwright.training.served import PROOF_TOKENS, RolloutServer, proof_gap, proof_prompt
+from tripwright.transcript import TokenSequence
 
 
 def weighted_loss(
@@ -287,6 +289,23 @@ class VerlGrpo(Grpo):
         updates = updates_of(rollouts, self.settings, self.trainer.seed + self.step + 1)
         return self.trainer.learn(updates) if updates else {"grad_norm": 0.0}
 
+    def own_logprobs(self, rollouts: list[Rollout]) -> tuple[Batch, torch.Tensor]:
+        """By verl's actor, before it learns; so it is here that the sampler is held to it."""
+        whole, trainer = whole_rows(rollouts), self.trainer
+        own_NT, rows = torch.zeros_like(whole.logprobs), list[tuple[int, int, TokenSequence]]()
+        for n, rollout in enumerate(rollouts):
+            prompt = len(rollout.episode.transcript.segments[0].token_ids)
+            rows += [(n, prompt, row.sequence) for row in rows_of(rollout)]
+        parts = [(s.token_ids[:prompt], s.token_ids[prompt:]) for _, prompt, s in rows]
+        found = trainer.scored("recomputed", parts, self.settings.temperature)
+        for (n, prompt, sequence), own_T in zip(rows, found, strict=True):
+            mask_T = torch.tensor(sequence.loss_mask[prompt:]) > 0
+            targets_T = torch.tensor(sequence.places[prompt:]) - 1
+            own_NT[n, targets_T[mask_T]] = own_T[mask_T].float()
+        gap = (own_NT - whole.logprobs).abs()[whole.mask > 0].mean()
+        trainer.hold(float(gap), f"step {trainer.global_steps}")
+        return whole, own_NT
+
     def state_dict(self) -> dict[str, Any]:
         return {name: getattr(self, name).state_dict() for name in self.checkpointed}
 
@@ -364,9 +383,9 @@ class TripTrainer(PPOTrainerSync):
     def _check_gap(self, gap: float, updates: int) -> None:
         """Of all updates of the step; from the second on it holds what was learned, too."""
         nothing_learned = updates * self.conditions.settings.epochs_per_batch == 1
-        self._hold(gap, f"step {self.global_steps}", nothing_learned)
+        self.hold(gap, f"step {self.global_steps}", nothing_learned)
 
-    def _hold(self, gap: float, when: str, nothing_learned: bool = True) -> None:
+    def hold(self, gap: float, when: str, nothing_learned: bool = True) -> None:
         on_cpu = self.config.actor_rollout_ref.rollout.name == NAME
         most = MAX_GAP_ON_CPU if on_cpu and nothing_learned else RolloutServer.max_gap
         if not gap <= most:
@@ -388,41 +407,47 @@ class TripTrainer(PPOTrainerSync):
         how |= {"max_tokens": PROOF_TOKENS, "stop_token_ids": [self.player.policy.chat.stop_id]}
         if rollout.name == NAME:
             how |= {"episode": "proof", "said": 0}
-        name, servers = f"proof-{self.global_steps}", self.llm_server_manager.get_replicas()
+        servers = self.llm_server_manager.get_replicas()
+        name = f"proof-{self.global_steps}"
         said = ray.get([
             server._server_handle.generate.remote(
                 request_id=f"{name}-{n}", prompt_ids=list(prompt), sampling_params=dict(how)
             )
             for n, server in enumerate(servers)
         ])  # fmt: skip
-        own = self._own_logprobs(name, prompt, [list(tokens.token_ids) for tokens in said])
-        gaps = [proof_gap(tokens.log_probs, o) for tokens, o in zip(said, own, strict=True)]
-        self._hold(max(gaps), f"a fixed prompt after step {self.global_steps}")
+        own = self.scored("proof", [(prompt, list(tokens.token_ids)) for tokens in said], 1.0)
+        gaps = [proof_gap(t.log_probs, o.tolist()) for t, o in zip(said, own, strict=True)]
+        self.hold(max(gaps), f"a fixed prompt after step {self.global_steps}")
 
-    def _own_logprobs(
-        self, name: str, prompt: list[int], said: list[list[int]]
-    ) -> list[list[float]]:
-        """What the actor says of each answer to the prompt, as rows in verl's queue: as many of
-        them as its ranks can share."""
-        rows, tags = [], []
-        for n in range(-(-len(said) // self._ranks) * self._ranks):
-            first, after = torch.tensor(prompt), torch.tensor(said[n % len(said)])
+    def scored(
+        self, name: str, rows: Sequence[tuple[list[int], list[int]]], temperature: float
+    ) -> list[torch.Tensor]:
+        """What the actor says of each row's (prompt, answer): of the answer's tokens. They are rows
+        in verl's queue, as many as its ranks can share, long and short ones to each."""
+        ranks, shortest = self._ranks, min(rows, key=lambda row: len(row[0]) + len(row[1]))
+        filled = [*rows, *[shortest] * (-len(rows) % ranks)]
+        fields, tags = [], []
+        for prompt, answer in filled:
+            first, after = torch.tensor(prompt), torch.tensor(answer)
             ids, own = torch.cat([first, after]), torch.ones_like(after)
             row: dict[str, Any] = {"prompts": first, "responses": after, "input_ids": ids}
             row |= {"attention_mask": torch.ones_like(ids), "position_ids": torch.arange(len(ids))}
-            rows.append(row | {"response_mask": own, "loss_mask": own, "multi_modal_inputs": {}})
+            fields.append(row | {"response_mask": own, "loss_mask": own, "multi_modal_inputs": {}})
             lengths = {"prompt_len": len(first), "response_len": len(after), "seq_len": len(ids)}
             tags.append({"status": "success", "global_steps": self.global_steps, **lengths})
-        keys, fields = [f"{name}_{n}_0" for n in range(len(rows))], list_of_dict_to_tensordict(rows)
-        tq.kv_batch_put(keys=keys, fields=fields, tags=tags, partition_id="proof")
-        batch = KVBatchMeta(keys, tags, "proof")
-        batch.extra_info |= {"calculate_entropy": False, "compute_loss": False, "temperature": 1.0}
+        keys = [f"{name}-{self.global_steps}_{n}_0" for n in range(len(filled))]
+        queue = {"partition_id": name}
+        tq.kv_batch_put(keys=keys, fields=list_of_dict_to_tensordict(fields), tags=tags, **queue)
+        by_length = sorted(range(len(filled)), key=lambda n: tags[n]["seq_len"])
+        order = [n for rank in range(ranks) for n in by_length[rank::ranks]]
+        batch = KVBatchMeta([keys[n] for n in order], [tags[n] for n in order], name)
+        batch.extra_info |= {"calculate_entropy": False, "compute_loss": False}
+        batch.extra_info["temperature"] = temperature
         self.actor_rollout_wg.compute_log_prob(batch)
-        wanted = ["log_probs", "response_mask"]
-        found = tq.kv_batch_get(keys=keys, partition_id="proof", select_fields=wanted)
-        tq.kv_clear(keys=keys, partition_id="proof")
+        found = tq.kv_batch_get(keys=keys, select_fields=["log_probs", "response_mask"], **queue)
+        tq.kv_clear(keys=keys, **queue)
         own_NT = response_from_nested(found["log_probs"], found["response_mask"])
-        return [logprobs.tolist() for logprobs in own_NT.unbind()[: len(said)]]
+        return list(own_NT.unbind()[: len(rows)])
 
     def _compute_metrics(self, *args: Any, **kwargs: Any) -> None:
         """Ours are written; verl's own would need columns that we leave out."""
