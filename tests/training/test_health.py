@@ -79,6 +79,7 @@ CASES: list[tuple[str, Figures, Figures]] = [  # name, trouble, near miss
     ("official_gap_opens", {"strict_gap": ramp(0.03, 0.12)}, {"strict_gap": ramp(0.1, 0.12)}),
     ("logprob_gap", {"logprob_gap": late(0.05, 0.001)}, {"logprob_gap": late(0.019, 0.001)}),
     ("sampler_gap", {"sampler_gap": late(0.05, 0.001)}, {"sampler_gap": late(0.019, 0.001)}),
+    ("importance_gap_mean", {"importance_gap_mean": 0.05}, {"importance_gap_mean": 0.019}),
     ("kl_grows", {"kl": ramp(0.0, 0.6)}, {"kl": ramp(0.2, 0.45)}),
     ("unscored", {"unscored": late(2, 0)}, {"unscored": once(1, 0)}),
     ("verifier_fails", {"verifier_success_rate": late(0.9, 1)}, {"verifier_success_rate": 0.995}),

@@ -256,15 +256,15 @@ PATTERNS: dict[str, tuple[Condition, str]] = {
         "The holes of the official rules are being learned: reward by strict rules.",
     ),
     # above 0.02 the ratio is off by 2% before anything was learned; `sampler_gap` is of rollouts on
-    # a server, and known also where nothing was trained on
-    "logprob_gap": (
-        _limit("logprob_gap", "sampler and trainer differ by {:.3f} nats per token", above=0.02),
-        OTHER_PROGRAM,
-    ),
-    "sampler_gap": (
-        _limit("sampler_gap", "server and trainer differ by {:.3f} nats per token", above=0.02),
-        OTHER_PROGRAM,
-    ),
+    # a server, and known also where nothing was trained on; with `importance` the trainer's own
+    # log-probabilities are the old ones, and the third figure alone tells
+    **{
+        gap: (
+            _limit(gap, "sampler and trainer differ by {:.3f} nats per token", above=0.02),
+            OTHER_PROGRAM,
+        )
+        for gap in ("logprob_gap", "sampler_gap", "importance_gap_mean")
+    },
     # above 0.5 the policy is another one
     "kl_grows": (
         _limit("kl", "KL to the reference is {:.3f} nats per token", above=0.5),
