@@ -13,19 +13,23 @@ from __future__ import annotations
 import argparse
 import functools
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from tripwright.bridges.verl.settings import check_for_verl
 from tripwright.errors import UserError
 from tripwright.training.fit import (
     CARDS_GB,
+    NUMBERS_OF_DEVICES,
     Change,
+    DevicePeak,
     ModelSize,
     changes,
     clusters,
     memory,
     peak,
     size_of,
+    trl_peak,
     verl_peak,
 )
 from tripwright.training.recipe import Recipe, load_recipe
@@ -73,14 +77,33 @@ def one_gpu(recipe: Recipe, size: ModelSize) -> tuple[int, float, list[Change]] 
     return None
 
 
-def sharded(recipe: Recipe, size: ModelSize) -> list[str]:
-    """GB of each of 8 and of 16 GPUs, by verl, where it does not refuse the recipe."""
-    try:
-        for machines in clusters(recipe):
+def sharded(recipe: Recipe, size: ModelSize) -> dict[int, DevicePeak | None]:
+    """What each of 8 and of 16 GPUs holds by verl, or in fine-tuning by TRL; None where verl
+    refuses the recipe."""
+    if recipe.rl is None:
+        return {number: trl_peak(recipe, size, number) for number in NUMBERS_OF_DEVICES[1:]}
+    found: dict[int, DevicePeak | None] = {}
+    for machines in clusters(recipe):
+        peak_of_each = verl_peak(machines, size)
+        try:
             check_for_verl(machines)
-    except UserError:
-        return ["refused", "refused"]
-    return [f"{verl_peak(each, size).peak_gb:.1f}" for each in clusters(recipe)] or ["-", "-"]
+        except UserError:
+            found[peak_of_each.devices] = None
+        else:
+            found[peak_of_each.devices] = peak_of_each
+    return found
+
+
+def cluster_words(recipe: Recipe, size: ModelSize) -> Iterator[str]:
+    """Of its [verl]'s machines first, each with the smaller card that is enough."""
+    own = recipe.verl.gpus if recipe.verl is not None else 0
+    for devices, held in sorted(sharded(recipe, size).items(), key=lambda item: item[0] != own):
+        if held is None:
+            yield "verl refuses it"
+            return
+        if cards := [card for card in CARDS_GB if held.fits[f"{card}_gb"]]:
+            how = "" if devices == own else f" (--set verl.nodes={devices // 8})"
+            yield f"verl on {devices} of {cards[0]} GB{how}, {held.peak_gb:.1f} GB of each"
 
 
 def engine_line(entry: RecipeEntry) -> str:
@@ -88,9 +111,10 @@ def engine_line(entry: RecipeEntry) -> str:
     recipe = loaded(entry.path)
     size, engines = size_at_start(recipe), []
     if recipe.verl is not None:
-        engines.append(f"verl on 16 GPUs (--engine verl), {sharded(recipe, size)[-1]} GB of each")
+        engines += cluster_words(recipe, size)
     if "--engine trl" in entry.command:
-        engines.append("TRL on 8 of 80 GB (docs/sft.md; activations not reckoned)")
+        of_each = trl_peak(recipe, size, 8).peak_gb
+        engines.append(f"TRL on 8 of 80 GB (docs/sft.md), {of_each:.1f} GB of each")
     if (fitting := one_gpu(recipe, size)) is None:
         engines.append("ours on no GPU of 141 GB")
     else:
@@ -113,7 +137,11 @@ def table() -> str:
             how = f"{card} GB, {gb:.1f} of it: {settings or 'as it is'}"
         paper = entry.memory.partition(" in the paper")[0]
         written = f"{peak(memory(recipe, size, 'cuda')):.1f}"
-        figures = size.name.removeprefix("Qwen/"), paper, written, *sharded(recipe, size), how
+        several = [
+            "refused" if held is None else f"{held.peak_gb:.1f}"
+            for held in sharded(recipe, size).values()
+        ]
+        figures = size.name.removeprefix("Qwen/"), paper, written, *several, how
         rows.setdefault(figures, []).append(f"`{entry.name}`")
     return HEAD + "".join(
         f"| {', '.join(names)} | {' | '.join(figures)} |\n" for figures, names in rows.items()

@@ -8,10 +8,13 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from tests.conftest import nano_world
+from tests.files import write_lines
 from tripwright.bridges.verl.launch import (
     VerlCommand,
     VerlLoop,
@@ -27,7 +30,10 @@ from tripwright.bridges.verl.launch import (
 from tripwright.bridges.verl.launch import command_for as command
 from tripwright.bridges.verl.settings import check_for_verl, configuration, nested
 from tripwright.cli.main import main
+from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.errors import UserError
+from tripwright.training.grpo import Grpo
+from tripwright.training.loop import StageClock
 from tripwright.training.recipe import ClusterSettings, load_recipe
 from tripwright.training.recipe_list import recipe_named
 
@@ -67,7 +73,7 @@ def test_the_papers_algorithms_can_be_said(name, tmp_path):
         ("nano/ppo", {}, "[ppo] is not done by verl"),
         ("nano/rft", {}, "[rft] is not done by verl"),
         ("nano/quickstart", {}, "grpo.max_minutes"),
-        ("nano/grpo", {"steps": None}, "without grpo.steps"),
+        ("nano/deeptravel", {"max_epochs": 2.0}, "grpo.max_epochs with [grpo.replay]"),
         ("nano/grpo", {"dtype": "bfloat16"}, "grpo.dtype bfloat16 on a CPU"),
         ("nano/grpo", {"entropy_bonus": 0.1}, "grpo.entropy_bonus with another grpo.aggregation"),
         ("nano/grpo", {"loss_scale_factor": 9.0, "entropy_bonus": 0.1}, "loss_scale_factor"),
@@ -76,6 +82,36 @@ def test_the_papers_algorithms_can_be_said(name, tmp_path):
 def test_what_verl_cannot_be_told_is_refused_by_name(name, settings, words):
     with pytest.raises(UserError, match=re.escape(words)):
         check_for_verl(recipe(name, **settings))
+
+
+@pytest.mark.parametrize(
+    ("steps", "epochs", "prompts", "expected"),
+    [(None, 5.0, 4, 9), (None, 0.4, 1, 3), (7, 5.0, 4, 7), (20, 2.5, 3, 6), (12, None, 4, 12)],
+)
+def test_epochs_end_where_the_local_engine_ends(steps, epochs, prompts, expected, tmp_path):
+    """7 requests; and the learning rate falls as there."""
+    file, made = tmp_path / "queries.jsonl", make_queries(nano_world(5), 7, 1)
+    write_lines(file, (query.record() for query in made))
+    how = {"steps": steps, "max_epochs": epochs, "prompts_per_step": prompts, "final_rate": 0.25}
+    read = recipe("nano/grpo", **how)
+    read = dataclasses.replace(
+        read, data=dataclasses.replace(read.data, world="w", queries=str(file))
+    )
+    local: Any = object.__new__(Grpo)
+    local.settings, local.step, local.clock = read.rl.settings, 0, StageClock(steps, None)
+    local.trips = SimpleNamespace(position=0, per_epoch=7)
+    rates = []
+    while local.progress < 1:
+        rates.append(1 - 0.75 * local.progress)
+        local.step, local.trips.position = local.step + 1, local.trips.position + prompts
+    keys = configuration(read, "model", tmp_path)
+    assert keys["trainer.total_training_steps"] == local.step == expected
+    least = keys["actor_rollout_ref.actor.optim.min_lr_ratio"]
+    verls = [1 - (1 - least) * step / expected for step in range(expected)]
+    assert verls == pytest.approx(rates)
+    file.unlink()  # so epochs cannot be counted
+    counted = configuration(read, "model", tmp_path)["trainer.total_training_steps"]
+    assert counted == (None if epochs else expected)
 
 
 def test_a_recipe_without_machines_is_told_what_to_write(tmp_path):

@@ -7,7 +7,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tripwright.bridges.verl.settings import check_for_verl
+from tripwright.bridges.trl import check as check_for_trl
+from tripwright.bridges.verl.launch import plan_lines
 from tripwright.errors import UserError
 from tripwright.training.fit import check_memory, clusters
 from tripwright.training.recipe import load_recipe
@@ -46,14 +47,17 @@ def test_the_figures_for_programs_are_those_in_the_words(recipe, typed):
 
 @pytest.mark.parametrize("name", [entry.name for entry in all_recipes(ROOT / "recipes")])
 def test_nothing_is_advertised_that_a_start_refuses(name, typed, monkeypatch):
-    """Every recipe, both engines, cards of 80 and 141 GB, every number of GPUs that is named."""
+    """Every recipe, every engine, cards of 80 and 141 GB, every number of GPUs: verl's
+    plan (--dry-run) is made for just those that are offered."""
     found = typed(f"fit {name} --model Qwen/Qwen3-8B --device cuda --tokens 500 --json").record
     read = load_recipe(recipe_named(name).path, ['model.pretrained = "Qwen/Qwen3-8B"'])
     assert found["peak_gb"] in [row["peak_gb"] for row in found["devices"][:2]]
     offered = [row["devices"] for row in found["devices"][2:]]
     for machines in clusters(read):
         with nullcontext() if machines.verl.gpus in offered else pytest.raises(UserError):
-            check_for_verl(machines)
+            assert list(plan_lines(machines, Path("run")))
+    if "--engine trl" in next(e.command for e in all_recipes(ROOT / "recipes") if e.name == name):
+        check_for_trl(read)
     monkeypatch.setattr("tripwright.training.fit.device_named", lambda _: torch.device("cuda"))
     for card in (80, 141):
         monkeypatch.setattr("tripwright.training.fit.total_memory_gb", lambda _, gb=card: gb)

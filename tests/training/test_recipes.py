@@ -11,6 +11,7 @@ import pytest
 pytest.importorskip("torch")
 
 from tripwright.bridges.trl import check
+from tripwright.bridges.verl.settings import check_for_verl
 from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.rewards import PLANNER_R1_8B
 from tripwright.training.fit import memory, size_of
@@ -44,7 +45,7 @@ def grpo(name: str, *changes: str) -> GrpoSettings:
 def test_it_loads_and_says_what_it_is(name):
     loaded, lines = recipe(name), (FOLDER / f"{name}.toml").read_text().splitlines()
     verb = "train" if loaded.rl is not None else "sft"
-    command = rf"# tripwright {verb} recipes/{name}\.toml( --engine trl)? --out runs/\S+"
+    command = rf"# tripwright {verb} recipes/{name}\.toml( --engine (trl|verl))? --out runs/\S+"
     assert re.fullmatch(command, lines[0])
     heads = [line[2:].partition(": ") for line in lines if line.startswith("# ")]
     for key in ("does", "rows", "needs", "memory", "time"):
@@ -65,6 +66,8 @@ def test_every_row_of_the_tables_is_planned(command):
     ]
     before, after = (load_recipe(recipe_named(name).path, each) for each in ((), changes))
     assert before != after
+    if "--engine" in options:
+        check_for_verl(after)
     start = after.model.pretrained or ""
     known = (
         replace(after, model=replace(after.model, pretrained=None)) if "runs/" in start else after

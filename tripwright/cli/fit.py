@@ -32,7 +32,8 @@ def fit(
     long as the expert's. The exit code is 1 where --memory is not enough. The changes are to be
     made in their order; where all of them do not suffice, a smaller model, [model.lora], a shorter
     context or more GPUs are needed. What each of several GPUs would hold, by verl with the recipe's
-    [verl] (or its defaults), is not verified; it is left out where verl refuses the recipe.
+    [verl] (or its defaults), or by TRL where it fine-tunes alone, is not verified; it is left out
+    where these refuse the recipe.
 
     Examples:
       tripwright fit nano/quickstart
@@ -41,18 +42,19 @@ def fit(
         --device cuda --json
     """
     path = recipe_file(recipe)
+    from tripwright.bridges.trl import check as check_for_trl
     from tripwright.bridges.verl.settings import check_for_verl
     from tripwright.training.fit import clusters, estimate
     from tripwright.training.recipe import load_recipe
 
     read = load_recipe(path, changes or ())
     found = estimate(read, device, most, model, tokens)
-    for machines in clusters(read):
+    for row in found["devices"][2:]:  # nothing is promised that a start refuses
+        machines = {each.verl.gpus: each for each in clusters(read) if each.verl is not None}
         try:
-            check_for_verl(machines)
-        except UserError as error:  # nothing is promised that a start refuses
-            gpus = machines.verl.gpus if machines.verl is not None else 0
-            found["devices"] = [row for row in found["devices"] if row["devices"] != gpus]
+            check_for_trl(read) if read.rl is None else check_for_verl(machines[row["devices"]])
+        except UserError as error:
+            found["devices"].remove(row)
             found["several_gpus"] = str(error)
     print_figures(found if as_json else _shown(found), as_json, hidden=("memory",))
     if most is not None and not found["fits"]:

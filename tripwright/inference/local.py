@@ -139,6 +139,23 @@ def load_model(
     return model.to(device), tokenizer
 
 
+def make_adapter(base: str, settings: models.LoraSettings, seed: int, folder: Path) -> None:
+    """A new adapter, as `add_adapter` makes it, of a plain model: a folder, or a name on the hub.
+    The model's weights are not read."""
+    from transformers import AutoConfig, AutoModelForCausalLM
+
+    config = AutoConfig.from_pretrained(base, trust_remote_code=False)
+    with torch.device("meta"):
+        model = AutoModelForCausalLM.from_config(config, trust_remote_code=False)
+    for module in model.modules():  # one number in the place of each tensor
+        for name, weight in module._parameters.items():
+            if weight is not None:
+                alike = torch.zeros(()).expand(weight.shape)
+                module._parameters[name] = torch.nn.Parameter(alike, requires_grad=False)
+    models.add_adapter(model, settings, base, seed)
+    models.save_model(model, folder)
+
+
 def inspect_model(folder: str | Path, elsewhere: bool = False) -> tuple[Any, Any]:
     """(config, tokenizer) of what `load_model` would load. Raises UserError, before a weight is
     read, for files that are not whole and for a model that our engine cannot compute, unless others

@@ -389,7 +389,7 @@ def check_memory(recipe: Recipe, shards: int = 1) -> None:
             )
 
 
-# ---- several GPUs, reckoned for verl as it is read in 0.9.1; nothing of it was measured
+# ---- several GPUs, reckoned for verl 0.9.1 and TRL 1.16 as they are read; nothing was measured
 
 NUMBERS_OF_DEVICES, CARDS_GB = (1, 8, 16), (80, 141)
 # verl computes every token's logits: these, their softmax for the entropy, and the gradient
@@ -417,25 +417,39 @@ def clusters(recipe: Recipe) -> list[Recipe]:
 
 
 def device_peaks(recipe: Recipe, model: ModelSize) -> list[DevicePeak]:
-    """Our engine's on one GPU, without checkpointed activations and with them; and verl's on more,
-    whose RL always has them."""
+    """Our engine's on one GPU, without checkpointed activations and with them; and on more verl's,
+    or TRL's where the recipe fine-tunes alone, which always have them."""
     found = []
     for on in (False, True):
         settings = replace(recipe.model, checkpoint_activations=on)
         most = peak(memory(replace(recipe, model=settings), model, "cuda"))
         found.append(DevicePeak(1, on, most, {f"{card}_gb": most <= card for card in CARDS_GB}))
+    if recipe.rl is None and recipe.sft is not None:
+        return found + [trl_peak(recipe, model, number) for number in NUMBERS_OF_DEVICES[1:]]
     return found + [verl_peak(each, model) for each in clusters(recipe)]
 
 
+def trl_peak(recipe: Recipe, model: ModelSize, devices: int) -> DevicePeak:
+    """By recipes/accelerate_fsdp.yaml: weights, optimizer state and gradients sharded in fp32, a
+    layer of them gathered at a time; TRL checkpoints activations, and makes logits in chunks."""
+    plain = replace(recipe.model, checkpoint_activations=True, weights="float32")
+    stage, s = memory(replace(recipe, model=plain), model, "cuda")[-1], model.shape
+    sharded = sum(stage.held.values()) + stage.learning.pop("gradients")
+    layer = (s.layer_parameters + s.vocabulary * s.hidden) * FP32
+    most = (sharded / devices + sum(stage.learning.values()) + layer) / GB
+    return DevicePeak(devices, True, most, {f"{card}_gb": most <= card for card in CARDS_GB})
+
+
 def verl_peak(recipe: Recipe, model: ModelSize) -> DevicePeak:
-    """FSDP2 shards weights, optimizer state, gradients and the reference, in fp32, over all GPUs
-    and gathers a layer at a time, in bf16; an update holds one micro-batch, of which each GPU of
-    `sequence_parallel` has its part. While it plays, `offload` leaves the GPU to the sampler, which
-    holds the weights once for `tensor_parallel` GPUs and keys and values of one context at
-    least."""
+    """FSDP2 shards weights, optimizer state and gradients, in fp32, over all GPUs and gathers a
+    layer at a time, in bf16; a reference waits in the CPUs' memory. An update holds one
+    micro-batch, of which each GPU of `sequence_parallel` has its part. While it plays, `offload`
+    leaves the GPU to the sampler, which holds the weights once for `tensor_parallel` GPUs and keys
+    and values of one context at least."""
     verl, s, stage = recipe.verl, model.shape, _stages(recipe, model)[-1]
     assert verl is not None
     held, _ = _held(recipe, model, stage, "cuda")
+    held.pop("reference model", None)
     narrow = replace(recipe.model, checkpoint_activations=True, weights="bfloat16")
     learning = _learning(replace(recipe, model=narrow), model, stage, "cuda")
     logits = stage.micro * stage.length * s.vocabulary * HALF * VERL_COPIES
@@ -443,6 +457,8 @@ def verl_peak(recipe: Recipe, model: ModelSize) -> DevicePeak:
     layer = (s.layer_parameters + s.vocabulary * s.hidden) * HALF
     gradients = trained_parameters(recipe, model) * FP32
     updating = ((sum(held.values()) + gradients) / verl.gpus + row + layer) / GB
+    if recipe.model.lora is not None and verl.sampler == "sglang":  # its base does not sleep
+        updating += model.parameters * HALF / verl.tensor_parallel / GB
     waiting = 0.0 if verl.offload else sum(held.values()) / verl.gpus / GB
     cached = 2 * s.layers * s.kv_heads * s.head_size * stage.length * HALF
     sampler = (model.parameters * HALF + cached) / verl.tensor_parallel / GB

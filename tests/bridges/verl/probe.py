@@ -49,7 +49,7 @@ if FOLDER:
         global steps
         steps += 1
         gradients = {
-            name: parameter.grad.full_tensor().clone()
+            name.removeprefix("base_model.model."): parameter.grad.full_tensor().clone()
             for name, parameter in engine.module.named_parameters()
             if parameter.grad is not None
         }

@@ -5,6 +5,7 @@
     python tests/bridges/verl/proofs.py kills MODEL OUT       (c) a worker, a head
     python tests/bridges/verl/proofs.py raylets MODEL OUT     (d) one machine of Ray's, and two
     python tests/bridges/verl/proofs.py tools MODEL OUT       (e) a tool server that dies
+    python tests/bridges/verl/proofs.py epochs MODEL OUT      (g) requests of a file, in epochs
     python tests/bridges/verl/proofs.py sabotage MODEL OUT    (f) weights that are not sent, a loop that raises
 
 MODEL is a cold-started nano model: `tripwright sft nano/cold_start`. Two FSDP2 workers on a CPU, in fp32.
@@ -98,6 +99,7 @@ def local_step(path: Path, dtype: str) -> tuple[dict[str, Any], dict[str, Any]]:
     sys.path.insert(0, str(ROOT))
     from tripwright.agent.chat import ChatFormat
     from tripwright.inference.local import load_model
+    from tripwright.inference.models import add_adapter
     from tripwright.training import grpo
     from tripwright.training.data_source import RL, trips_of
     from tripwright.training.recipe import load_recipe
@@ -106,6 +108,8 @@ def local_step(path: Path, dtype: str) -> tuple[dict[str, Any], dict[str, Any]]:
     read, seen, plain = load_recipe(path), {}, grpo.compared
     model, tokenizer = load_model(read.model.pretrained or "")
     dialect = read.dialect.dialect()
+    if read.model.lora is not None:
+        add_adapter(model, read.model.lora, "base", read.seed)
     loop = grpo.Grpo(
         model.float(),
         ChatFormat(tokenizer, dialect.schemas()),
@@ -133,7 +137,8 @@ def local_step(path: Path, dtype: str) -> tuple[dict[str, Any], dict[str, Any]]:
     grpo.compared, gradients = compared, {}
 
     def step(scale: float = 1.0) -> float:
-        gradients.update({n: p.grad.clone() for n, p in model.named_parameters()})
+        trained = {n: p for n, p in model.named_parameters() if p.grad is not None}
+        gradients.update({n: p.grad.clone() for n, p in trained.items()})
         return 0.0
 
     loop.optimizers.step = step
@@ -149,8 +154,9 @@ def calls(episode: Any) -> Any:
 
 
 def equality(model: str, out: Path, short: bool = False, more: str = "") -> dict[str, Any]:
-    """`more`: of the recipe, from its [grpo] table on. The short form does not depend on what else the machine does: where rows meet in another
-    order, a token that stands on a knife's edge in float32 would tip now and then."""
+    """`more`: tables of the recipe. The short form does not depend on what else the machine does:
+    where rows meet in another order, a token that stands on a knife's edge in float32 would tip now
+    and then."""
     import torch
     from transformers import AutoConfig
 
@@ -280,23 +286,43 @@ def ray_cluster(nodes: int, gpus: int) -> Any:
         subprocess.run([ray, "stop", "--force"], env=environment, capture_output=True)
 
 
-def tools(model: str, out: Path) -> dict[str, Any]:
-    """A server of the world's tools that ends in the middle of the run."""
-    cli = [sys.executable, "-m", "tripwright"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    world, queries = out / "world", out / "queries.jsonl"
-    out.mkdir(parents=True, exist_ok=True)
+CLI = [sys.executable, "-m", "tripwright"]
+
+
+def on_file(path: Path, count: int) -> Path:
+    """The recipe with so many requests of one world."""
+    world, queries = path.parent / "world", path.parent / "queries.jsonl"
     for command in (
         ["world", "build", "--scale", "nano", "--out", str(world), "--seed", "5"],
-        ["query", "make", "--world", str(world), "--count", "24", "--out", str(queries)],
+        ["query", "make", "--world", str(world), "--count", str(count), "--out", str(queries)],
     ):
-        subprocess.run([*cli, *command], check=True, env=environment)
-    serve = [*cli, "serve", "tools", "--world", str(world), "--port", "8397"]
-    server = subprocess.Popen(serve, env=environment)
-    more = 'tools = "http://127.0.0.1:8397"\n'
-    path = recipe(out, model, steps=3, more=more)
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        subprocess.run([*CLI, *command], check=True, env=environment)
     text = path.read_text().replace("[data.rl_mix]\nlevels = [1, 3, 3]\n", "")
     path.write_text(f'{text}\n[data]\nworld = "{world}"\nqueries = "{queries}"\n')
+    return path
+
+
+def epochs(model: str, out: Path) -> dict[str, Any]:
+    """Six requests twice, four a step, the second epoch for another reward, at a falling rate."""
+    stages = 'kind = "epochs"\nstages = [["stage1", 1], ["stage2", 1]]'
+    more = f"max_epochs = 2.0\nfinal_rate = 0.0\n[grpo.curriculum]\n{stages}\n"
+    path = on_file(recipe(out, model, steps='"none"', more=more), 6)
+    names = ("step", "epoch", "curriculum_stage", "learning_rate")
+    figures = {}
+    for engine in ("local", "verl"):
+        code, said = train(path, out / engine, engine)
+        assert code == 0, said
+        figures[engine] = [[row[name] for name in names] for row in steps(out / engine)]
+    return {", ".join(names): figures}
+
+
+def tools(model: str, out: Path) -> dict[str, Any]:
+    """A server of the world's tools that ends in the middle of the run."""
+    more = 'tools = "http://127.0.0.1:8397"\n'
+    path = on_file(recipe(out, model, steps=3, more=more), 24)
+    serve = [*CLI, "serve", "tools", "--world", str(out / "world"), "--port", "8397"]
+    server = subprocess.Popen(serve, env={**os.environ, "PYTHONPATH": str(ROOT)})
     process = start(path, out / "run")
     try:
         wait_for(out / "run", 1)
@@ -325,7 +351,7 @@ def sabotage(model: str, out: Path) -> dict[str, Any]:
     return figures
 
 
-PROOFS = {p.__name__: p for p in (equality, learning, kills, raylets, tools, sabotage)}
+PROOFS = {p.__name__: p for p in (equality, learning, kills, raylets, tools, epochs, sabotage)}
 
 if __name__ == "__main__":
     name, start_model, folder = sys.argv[1:]

@@ -10,6 +10,8 @@ import pytest
 
 from tripwright.bridges.verl.launch import verl_python
 from tripwright.errors import UserError
+from tripwright.inference.local import load_model
+from tripwright.inference.models import adapter_parameters, base_of
 
 try:
     verl_python()
@@ -56,6 +58,26 @@ def test_a_step_is_the_local_engines_in_short(tmp_path):
 @pytest.mark.slow
 def test_a_step_is_the_local_engines(model, tmp_path):
     hold(proofs.equality(model, tmp_path))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("threads_as_before")
+def test_so_is_a_step_of_an_adapter_with_recomputed_log_probabilities(tmp_path):
+    more = "[model.lora]\nrank = 4\nalpha = 8.0\n[grpo.importance]\nrecompute = true\n"
+    cold = cold_started(SMALL, tmp_path)
+    hold(proofs.equality(cold, tmp_path / "proof", short=True, more=more))
+    trained, _ = load_model(tmp_path / "proof/run/model/rl")
+    learned = [p for name, p in adapter_parameters(trained) if ".lora_B." in name]
+    assert all(p.abs().max() > 0 for p in learned) and base_of(tmp_path / "proof/run/model/rl")
+
+
+@pytest.mark.slow
+def test_epochs_are_the_local_engines(tmp_path):
+    local, verl = (
+        proofs.epochs(cold_started(SMALL, tmp_path), tmp_path / "proof").popitem()[1].values()
+    )
+    assert [row[:3] for row in local] == [[1, 4 / 6, 1], [2, 8 / 6, 1], [3, 2, 2]]
+    assert verl == local
 
 
 @pytest.mark.slow

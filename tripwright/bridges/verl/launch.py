@@ -12,6 +12,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -27,6 +28,7 @@ from typing import Any
 import tripwright
 from tripwright.bridges.verl import FOLDER, HUGGING_FACE, NAME, STEPS, STOP, TRACKER, VERSION
 from tripwright.bridges.verl.settings import (
+    ADAPTER,
     ATTENTION,
     CONFIGURATION,
     FLASH,
@@ -35,6 +37,7 @@ from tripwright.bridges.verl.settings import (
     attention_of,
     check_for_verl,
     configuration,
+    length_of,
     nested,
 )
 from tripwright.data.export import write_rows
@@ -43,10 +46,12 @@ from tripwright.files import (
     MOST_AT_ONCE,
     keep_lines,
     open_file,
+    read_object,
     whole_lines,
     write_atomically,
 )
-from tripwright.inference.local import inspect_model
+from tripwright.inference.local import inspect_model, make_adapter
+from tripwright.inference.models import CONFIG, base_of, is_adapter
 from tripwright.runs import logged_steps
 from tripwright.training.fit import size_of, verl_peak
 from tripwright.training.loop import Loop
@@ -366,8 +371,8 @@ class VerlLoop(Loop):
 def train(run: RunFolder) -> None:
     """The stage "rl" of a run folder, after those before it, which our engine takes. A model that
     exists and goes straight to RL is loaded by verl's workers alone."""
-    recipe, settings, model = run.recipe, check_for_verl(run.recipe), run.recipe.model.pretrained
-    if model is not None and recipe.stages == ("start", "rl"):
+    recipe, model = run.recipe, run.recipe.model.pretrained
+    if model is not None and recipe.stages == ("start", "rl") and not is_adapter(model):
         run.settle_data()
         if Path(model).is_dir():
             ours = recipe.verl is not None and recipe.verl.sampler == "cpu"
@@ -379,9 +384,11 @@ def train(run: RunFolder) -> None:
         return
     if recipe.validation is not None:
         print(NO_VALIDATION, file=sys.stderr)
+    if recipe.model.lora is not None:
+        model = put_adapter_down(recipe, model, run.folder / FOLDER / ADAPTER)
     command = command_for(recipe, model, run.folder, verl_python())
     prepare(recipe, run.folder, command)
-    steps, saved = settings.steps or 0, newest_checkpoint(run.folder)
+    steps, saved = length_of(recipe)[0] or 0, newest_checkpoint(run.folder)
     _check_ranks(run, saved)
     keep_lines(steps_file(run.folder), lambda row: bool(row["step"] <= saved), "not a step of verl")
     rows, _ = logged_steps(run.metrics)
@@ -395,6 +402,21 @@ def train(run: RunFolder) -> None:
             run.drive("rl", VerlLoop(process, run.folder, steps, before), device)
             process.finish()
     run.adopt("rl", saved_model(run.folder, newest_checkpoint(run.folder)))
+
+
+def put_adapter_down(recipe: Recipe, model: str, folder: Path) -> str:
+    """The adapter that RL begins with, of the stage before or as `stages.load_trainable` makes it;
+    the base that it is for. In RL there is no dropout."""
+    assert recipe.model.lora is not None
+    base = base_of(model) if is_adapter(model) else model
+    base = str(Path(base).resolve()) if Path(base).is_dir() else base
+    if is_adapter(model):
+        shutil.copytree(model, folder, dirs_exist_ok=True)
+    else:
+        make_adapter(base, recipe.model.lora, recipe.seed, folder)
+    config = {**read_object(folder / CONFIG), "base_model_name_or_path": base, "lora_dropout": 0.0}
+    write_atomically(folder / CONFIG, json.dumps(config, indent=2))
+    return base
 
 
 def _check_ranks(run: RunFolder, saved: int) -> None:
@@ -414,12 +436,15 @@ def plan_lines(recipe: Recipe, run: Path) -> Iterator[str]:
     check_for_verl(recipe)
     model, stage = recipe.model.pretrained, recipe.stages[-2]
     if model is None or stage != "start":
+        stage = "start" if recipe.model.lora else stage  # the base of an adapter
         model = str((run / "model" / stage).absolute())
     command = command_for(recipe, model, run, "python")
     settings = [f"{k}={shlex.quote(v)}" for k, v in command.environment.items() if v is not None]
     yield "# command (python: that of 'make verl')"
     yield " \\\n  ".join([" ".join(settings), shlex.join(command.arguments)])
     yield "# configuration: what is not verl's default"
+    if command.keys["trainer.total_training_steps"] is None:
+        yield f"# its steps are counted when '{recipe.data.queries}' is there"
     for key, value in command.keys.items():
         yield f"{key}: {json.dumps(value)}"
     if recipe.validation is not None:

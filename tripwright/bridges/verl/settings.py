@@ -3,6 +3,8 @@ cannot be told is refused by name, before anything is started."""
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from tripwright.training.recipe import ClusterSettings, Recipe
 
 PLUGIN = "tripwright.bridges.verl.inside.plugin"
 TRAIN, CONFIGURATION = "train.parquet", "config.yaml"
+ADAPTER = "adapter"  # with [model.lora]: what RL begins with
 # as a dual clip: ratios are at most e^20 (training/losses.py), so it never acts
 NO_DUAL = 1e9
 KL_NAMES = {"k2": "mse", "k3": "low_var_kl"}  # of our estimators at verl
@@ -45,17 +48,20 @@ def _refusals(recipe: Recipe, grpo: GrpoSettings, verl: ClusterSettings) -> Iter
     refused = {
         "[grpo.branching]; leave it out": grpo.branching,
         "[grpo.server]; leave it out: verl has servers of its own": grpo.server,
-        "[model.lora]; leave it out": recipe.model.lora,
+        # verl's reference is the base, without an adapter
+        "[grpo.kl] with [model.lora] after another stage; leave one of them out": (
+            grpo.has_reference and recipe.model.lora and recipe.stages[-2] != "start"
+        ),
         "code of your own (grpo.loss, grpo.advantage.function); leave it out": grpo.own,
         "narrow model.weights; leave them in float32": recipe.model.weights != "float32",
         "grpo.optimizer other than adamw": grpo.optimizer.name != "adamw",
         "grpo.optimizer.state (verl.offload moves it to the machine's memory); leave it out": (
             grpo.optimizer.state != "float32"
         ),
-        "a stage without grpo.steps; give them": grpo.steps is None,
-        'grpo.max_minutes and grpo.max_epochs; set them to "none", and grpo.steps': (
-            grpo.max_minutes or grpo.max_epochs
-        ),
+        'grpo.max_minutes; set it to "none", and grpo.steps or grpo.max_epochs': grpo.max_minutes,
+        # how many new requests a step takes then depends on what comes out
+        'grpo.max_epochs with [grpo.replay] or grpo.filter.refill; set it to "none", and grpo.steps'
+        "": (grpo.max_epochs and (grpo.replay or grpo.filter.refill)),
         # verl adds up these terms over all tokens alike
         '[grpo.kl] or grpo.entropy_bonus with another grpo.aggregation than "token-mean", or with a'
         " grpo.loss_scale_factor": (grpo.has_reference or grpo.entropy_bonus) and summed,
@@ -79,6 +85,25 @@ def attention_of(verl: ClusterSettings) -> str:
     return str((verl.options or {}).get(ATTENTION, default))
 
 
+def length_of(recipe: Recipe) -> tuple[int | None, float]:
+    """(the steps of RL, what `RlLoop.progress` is after them: 1 or a little more). Epochs are
+    counted in the file of requests; None where it is not there yet."""
+    grpo = check_for_verl(recipe)
+    each, requests = grpo.prompts_per_step, 1
+    if grpo.max_epochs is not None:
+        file = Path(recipe.data.queries or "")
+        if not file.is_file():
+            return None, 1.0
+        requests = len(recipe.domain.requests.listed(file))
+
+    def progress(step: int) -> float:
+        by_steps = step / grpo.steps if grpo.steps else 0.0
+        return max(by_steps, step * each / requests / (grpo.max_epochs or math.inf))
+
+    steps = next(step for step in itertools.count(1) if progress(step) >= 1)
+    return steps, progress(steps)
+
+
 def configuration(recipe: Recipe, model: str, run: Path) -> dict[str, Any]:
     """verl's keys that are not its defaults. `model`: what RL starts from, a folder or a name;
     `run`: the run folder, which every node must see under this path."""
@@ -87,7 +112,7 @@ def configuration(recipe: Recipe, model: str, run: Path) -> dict[str, Any]:
     folder = run.absolute() / FOLDER
     return {
         **_data(recipe, grpo, folder),
-        **_model(recipe, model, verl),
+        **_model(recipe, model, verl, folder),
         **_actor(recipe, grpo, verl),
         **_rollout(recipe, grpo, verl),
         **_trainer(recipe, grpo, verl, folder),
@@ -111,8 +136,18 @@ def _data(recipe: Recipe, grpo: GrpoSettings, folder: Path) -> dict[str, Any]:
     }
 
 
-def _model(recipe: Recipe, model: str, verl: ClusterSettings) -> dict[str, Any]:
-    return {
+def _model(recipe: Recipe, model: str, verl: ClusterSettings, folder: Path) -> dict[str, Any]:
+    keys: dict[str, Any] = {}
+    if (lora := recipe.model.lora) is not None:
+        keys = {
+            f"{MODEL}.lora_rank": lora.rank,
+            f"{MODEL}.lora_alpha": lora.alpha,
+            f"{MODEL}.target_modules": list(lora.targets),
+            f"{MODEL}.lora_adapter_path": str(folder / ADAPTER),
+        }
+        if verl.sampler != "cpu":  # servers read the base themselves, and are sent the adapter
+            keys[f"{ROLLOUT}.load_format"] = "safetensors"
+    return keys | {
         f"{MODEL}.path": model,
         f"{MODEL}.enable_gradient_checkpointing": recipe.model.checkpoint_activations
         or verl.sampler != "cpu",
@@ -122,7 +157,8 @@ def _model(recipe: Recipe, model: str, verl: ClusterSettings) -> dict[str, Any]:
 
 def _actor(recipe: Recipe, grpo: GrpoSettings, verl: ClusterSettings) -> dict[str, Any]:
     tokens = recipe.dialect.dialect().context_tokens * grpo.micro_batch_size
-    optimizer = grpo.optimizer
+    optimizer, kept = grpo.optimizer, ["model", "optimizer", "extra"]
+    whole = [] if recipe.model.lora else ["hf_model"]  # of an adapter: `inside/trainer.py`
     return {
         f"{ACTOR}.strategy": "fsdp2",
         f"{ACTOR}.ppo_mini_batch_size": -(-grpo.prompts_per_step // grpo.minibatches),
@@ -146,11 +182,11 @@ def _actor(recipe: Recipe, grpo: GrpoSettings, verl: ClusterSettings) -> dict[st
         f"{ACTOR}.optim.weight_decay": optimizer.weight_decay,
         f"{ACTOR}.optim.clip_grad": optimizer.grad_clip,
         f"{ACTOR}.optim.lr_warmup_steps": grpo.warm_up_steps,
-        f"{ACTOR}.optim.min_lr_ratio": grpo.final_rate,
+        f"{ACTOR}.optim.min_lr_ratio": 1 - (1 - grpo.final_rate) * length_of(recipe)[1],
         f"{ACTOR}.fsdp_config.param_offload": verl.offload,
         f"{ACTOR}.fsdp_config.optimizer_offload": verl.offload,
-        f"{ACTOR}.checkpoint.save_contents": ["model", "optimizer", "extra", "hf_model"],
-        f"{ACTOR}.checkpoint.load_contents": ["model", "optimizer", "extra"],
+        f"{ACTOR}.checkpoint.save_contents": [*kept, *whole],
+        f"{ACTOR}.checkpoint.load_contents": kept,
     }
 
 
@@ -179,6 +215,7 @@ def _rollout(recipe: Recipe, grpo: GrpoSettings, verl: ClusterSettings) -> dict[
 def _trainer(
     recipe: Recipe, grpo: GrpoSettings, verl: ClusterSettings, folder: Path
 ) -> dict[str, Any]:
+    steps, _ = length_of(recipe)
     return {
         "algorithm.adv_estimator": "grpo",
         "algorithm.use_kl_in_reward": False,
@@ -188,9 +225,9 @@ def _trainer(
         "trainer.v1.trainer_mode": NAME,
         "trainer.nnodes": verl.nodes,
         "trainer.n_gpus_per_node": verl.gpus_per_node,
-        "trainer.total_training_steps": grpo.steps,
-        "trainer.total_epochs": grpo.steps,  # the steps end it
-        "trainer.save_freq": recipe.checkpoint.every_steps or max(1, (grpo.steps or 1) // 10),
+        "trainer.total_training_steps": steps,
+        "trainer.total_epochs": steps,  # the steps end it
+        "trainer.save_freq": recipe.checkpoint.every_steps or (steps and max(1, steps // 10)),
         "trainer.max_actor_ckpt_to_keep": recipe.checkpoint.keep,
         "trainer.test_freq": -1,
         "trainer.val_before_train": False,

@@ -91,8 +91,20 @@ class EngineSender(BaseRollout):
     async def resume(self, tags: list[str]) -> None: ...
     async def release(self) -> None: ...
 
-    async def update_weights(self, weights: Any, global_steps: int | None = None, **_: Any) -> None:
+    async def update_weights(
+        self, weights: Any, global_steps: int | None = None, peft_config: Any = None, **more: Any
+    ) -> None:
+        """With an adapter its base comes once, and then the adapter: W + alpha/rank·B·A is sent."""
         # every rank must drain it: each tensor is gathered from all of them
         state = {name: tensor.detach().cpu().clone() for name, tensor in weights}
+        if peft_config and not more["base_sync_done"]:
+            self.base = {name.replace(".base_layer.", "."): w for name, w in state.items()}
+            return
+        if peft_config:
+            adapter, state, end = state, dict(self.base), ".lora_A.weight"
+            for name in (name.removesuffix(end) for name in adapter if name.endswith(end)):
+                delta = adapter[f"{name}.lora_B.weight"] @ adapter[f"{name}{end}"]
+                layer = f"{name.removeprefix('base_model.model.')}.weight"
+                state[layer] = state[layer] + delta * (peft_config["lora_alpha"] / peft_config["r"])
         server = ray.get_actor(server_name(torch.distributed.get_rank()))
         await server.load_weights.remote(state, global_steps)

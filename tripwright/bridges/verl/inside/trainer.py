@@ -24,6 +24,7 @@ import numpy as np
 import ray
 import torch
 import transfer_queue as tq
+from safetensors.torch import save_file
 from tensordict import TensorDict
 from torch.optim.lr_scheduler import LambdaLR
 from transfer_queue import KVBatchMeta
@@ -33,16 +34,19 @@ from verl.trainer.ppo.v1.replay_buffer import ReplayBuffer as VerlBuffer
 from verl.trainer.ppo.v1.trainer_base import register_trainer
 from verl.trainer.ppo.v1.trainer_sync import PPOTrainerSync
 from verl.utils import tensordict_utils as tu
+from verl.utils.checkpoint.fsdp_checkpoint_manager import FSDPCheckpointManager
 from verl.utils.dataset.rl_dataset import collate_fn
+from verl.utils.fsdp_utils import collect_lora_params
 from verl.utils.tensordict_utils import list_of_dict_to_tensordict
 from verl.workers.engine.fsdp.transformer_impl import FSDPEngine
 from verl.workers.utils.padding import response_from_nested
 
 from tripwright.agent.chat import ChatFormat
-from tripwright.bridges.verl import NAME, STATE, STEPS, STOP, policy_loss_name
+from tripwright.bridges.verl import HUGGING_FACE, NAME, STATE, STEPS, STOP, policy_loss_name
 from tripwright.bridges.verl.step import Update, conditions_of, uid_of, updates_of
 from tripwright.episode import Episode, Task
 from tripwright.files import open_file, read_object, write_atomically
+from tripwright.inference.models import WEIGHTS
 from tripwright.rewards.curriculum import CurriculumState
 from tripwright.rewards.reward import Reward
 from tripwright.training.batches import Batch, rows_of, whole_rows
@@ -102,6 +106,20 @@ def register() -> None:
     FSDPEngine._build_lr_scheduler = lambda engine, optimizer: LambdaLR(
         optimizer, lambda step: rate_scale(step, engine.optimizer_config)
     )
+    plain = FSDPCheckpointManager.save_checkpoint
+
+    def save_checkpoint(manager: Any, local_path: str, *args: Any, **more: Any) -> None:
+        """An adapter is written as our engine writes it, where verl has other runs' whole model."""
+        plain(manager, local_path, *args, **more)
+        if manager._has_lora():
+            found = collect_lora_params(manager.model, layered_summon=False, base_sync_done=True)
+            if manager.rank == 0:
+                weights = {name: tensor.contiguous() for name, tensor in found.items()}
+                folder = Path(local_path).parent / HUGGING_FACE
+                save_file(weights, folder / WEIGHTS, metadata={"format": "pt"})
+                manager.model.peft_config["default"].save_pretrained(folder)
+
+    FSDPCheckpointManager.save_checkpoint = save_checkpoint
 
 
 def arranged(
