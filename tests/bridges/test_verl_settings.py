@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from safetensors.torch import load_file
 
 from tests.conftest import nano_world
 from tests.files import write_lines
@@ -25,6 +26,7 @@ from tripwright.bridges.verl.launch import (
     next_lines,
     plan_lines,
     prepare,
+    put_adapter_down,
     verl_python,
 )
 from tripwright.bridges.verl.launch import command_for as command
@@ -32,10 +34,12 @@ from tripwright.bridges.verl.settings import check_for_verl, configuration, nest
 from tripwright.cli.main import main
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.errors import UserError
-from tripwright.training.grpo import Grpo
+from tripwright.inference.models import LoraSettings, adapter_parameters, add_adapter, base_of
+from tripwright.training.grpo import Grpo, Kl
 from tripwright.training.loop import StageClock
 from tripwright.training.recipe import ClusterSettings, load_recipe
 from tripwright.training.recipe_list import recipe_named
+from tripwright.training.sft import SftSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 CPU = ClusterSettings(gpus_per_node=2, sampler="cpu", episode_workers=1)
@@ -119,6 +123,33 @@ def test_a_recipe_without_machines_is_told_what_to_write(tmp_path):
     for ask in (check_for_verl, lambda read: list(plan_lines(read, tmp_path))):
         with pytest.raises(UserError, match=r"table \[verl\]"):
             ask(without)
+
+
+def test_the_first_adapter_is_the_local_engines(tiny_model, tmp_path):
+    """A new one, whose base is not read; and one that a stage before has trained. In RL neither
+    drops anything out."""
+    pytest.importorskip("peft")
+    base, lora = tmp_path / "base", LoraSettings(rank=2, dropout=0.1)
+    tiny_model("qwen3", 50).save_pretrained(base)
+    (base / "model.safetensors").unlink()
+    read = dataclasses.replace(recipe("nano/grpo"), seed=3)
+    read = dataclasses.replace(read, model=dataclasses.replace(read.model, lora=lora))
+    assert put_adapter_down(read, str(base), tmp_path / "new") == str(base)
+    local = tiny_model("qwen3", 50)
+    add_adapter(local, lora, "base", 3)
+    found = load_file(tmp_path / "new/adapter_model.safetensors")
+    for name, ours in adapter_parameters(local):
+        assert found[f"base_model.model.{name.replace('.default.', '.')}"].equal(ours)
+    (tmp_path / "run/verl").mkdir(parents=True)
+    assert put_adapter_down(read, str(tmp_path / "new"), tmp_path / "run/verl/adapter") == str(base)
+    for folder in (tmp_path / "new", tmp_path / "run/verl/adapter"):
+        assert json.loads((folder / "adapter_config.json").read_text())["lora_dropout"] == 0
+        assert base_of(folder) == str(base)
+    after_sft = dataclasses.replace(read, sft=SftSettings(data="x"))
+    kl = dataclasses.replace(read.rl.settings, kl=Kl(0.1), aggregation="token-mean")
+    check_for_verl(dataclasses.replace(read, rl=read.rl._replace(settings=kl)))
+    with pytest.raises(UserError, match=r"\[grpo.kl\] with \[model.lora\]"):
+        check_for_verl(dataclasses.replace(after_sft, rl=read.rl._replace(settings=kl)))
 
 
 def test_options_go_over_everything(tmp_path):

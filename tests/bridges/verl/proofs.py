@@ -304,11 +304,12 @@ def on_file(path: Path, count: int) -> Path:
 
 
 def epochs(model: str, out: Path) -> dict[str, Any]:
-    """Six requests twice, four a step, the second epoch for another reward, at a falling rate."""
-    stages = 'kind = "epochs"\nstages = [["stage1", 1], ["stage2", 1]]'
+    """Six requests twice, four a step, the second epoch for another reward, at a falling rate, and
+    a reference."""
+    stages = 'kind = "epochs"\nstages = [["stage1", 1], ["stage2", 1]]\n[grpo.kl]\nbeta = 0.01'
     more = f"max_epochs = 2.0\nfinal_rate = 0.0\n[grpo.curriculum]\n{stages}\n"
     path = on_file(recipe(out, model, steps='"none"', more=more), 6)
-    names = ("step", "epoch", "curriculum_stage", "learning_rate")
+    names = ("step", "epoch", "curriculum_stage", "learning_rate", "kl")
     figures = {}
     for engine in ("local", "verl"):
         code, said = train(path, out / engine, engine)

@@ -144,6 +144,7 @@ def _model(recipe: Recipe, model: str, verl: ClusterSettings, folder: Path) -> d
             f"{MODEL}.lora_alpha": lora.alpha,
             f"{MODEL}.target_modules": list(lora.targets),
             f"{MODEL}.lora_adapter_path": str(folder / ADAPTER),
+            f"{ACTOR}.checkpoint.save_lora_only": True,
         }
         if verl.sampler != "cpu":  # servers read the base themselves, and are sent the adapter
             keys[f"{ROLLOUT}.load_format"] = "safetensors"

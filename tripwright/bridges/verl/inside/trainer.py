@@ -188,7 +188,7 @@ UPDATE_FIGURES = {
     "entropy": "actor/entropy_loss",
     "clip_fraction": "actor/pg_clipfrac",
     "logprob_gap": "actor/logprob_gap",
-    "kl": "kl_loss",
+    "kl": "actor/kl_loss",
     "mfu": "perf/mfu/actor",
 }
 WORKER_GIB = "actor/perf/max_memory_allocated_gb"  # the most so far
