@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,6 +40,11 @@ _MARK = "@@tool-answer@@"
 _SAID = "@@said@@"
 _LINES = "one\ntwo\n\n  three\n"
 _ANSWERED = {"role": "tool", "content": _MARK}
+_OPENING = [
+    {"role": "system", "content": "s"},
+    {"role": "user", "content": "u"},
+    {"role": "assistant", "content": _SAID},
+]
 _EMPTY_THOUGHT = re.compile(r"(<think>\s*</think>\s*)?")
 
 
@@ -62,25 +68,10 @@ class ChatFormat:
                 " system, user, assistant and tool."
             )
         self.tokenizer, self._tools = tokenizer, tools
-        opening = [
-            {"role": "system", "content": "s"},
-            {"role": "user", "content": "u"},
-            {"role": "assistant", "content": _SAID},
-        ]
-        try:
-            prompt = self._render(opening[:2], add_generation_prompt=True)
-            conversation = self._render(opening, add_generation_prompt=False)
-            once = self._render([*opening, _ANSWERED], add_generation_prompt=True)
-            twice = self._render(
-                [*opening, _ANSWERED, opening[2], _ANSWERED], add_generation_prompt=True
-            )
-        except Exception as error:
-            # a template is a program of someone else's, and says in its own ways what it does not
-            # take
-            raise UserError(
-                "This chat template does not take a system prompt, a request and tool answers:"
-                f" {first_line(error)}"
-            ) from None
+        prompt = self._taken(_OPENING[:2])
+        conversation = self._taken(_OPENING, add_generation_prompt=False)
+        once = self._taken([*_OPENING, _ANSWERED])
+        twice = self._taken([*_OPENING, _ANSWERED, _OPENING[2], _ANSWERED])
         self.stop_token = self._stop_after(conversation)
         self.stop_id = tokenizer.convert_tokens_to_ids(self.stop_token)
         head, _, between = once.partition(_SAID + self.stop_token)
@@ -120,9 +111,20 @@ class ChatFormat:
         """The prompt up to where the assistant's first turn begins. An empty system prompt is none:
         what the template then writes is its own."""
         messages = [{"role": "system", "content": system}] if system else []
-        return self.encode(
-            self._render([*messages, {"role": "user", "content": user}], add_generation_prompt=True)
-        )
+        return self.prompt([*messages, {"role": "user", "content": user}])
+
+    def prompt(self, messages: list[dict[str, Any]]) -> list[int]:
+        """Any conversation as it is written down, up to where the assistant's next turn begins.
+        Raises UserError for one that the template does not take."""
+        return self.encode(self._taken(messages))
+
+    def between(self, messages: list[dict[str, Any]]) -> list[int]:
+        """What stands between two assistant turns: these messages, in the template's frame. Raises
+        UserError as `prompt`."""
+        if [message["role"] for message in messages] == ["tool"]:
+            return self.tool_answer(messages[0]["content"], sys.maxsize).ids
+        rendered = self._taken([*_OPENING, *messages])
+        return self.encode(rendered.partition(_SAID + self.stop_token)[2])
 
     def tool_answer(self, text: str, max_tokens: int) -> Shown:
         """What stands between two assistant turns: the answer in the template's frame, of
@@ -152,14 +154,22 @@ class ChatFormat:
         included."""
         return [*self.encode(text), self.stop_id]
 
-    def _render(self, messages: list[dict[str, Any]], add_generation_prompt: bool) -> str:
-        rendered: str = self.tokenizer.apply_chat_template(
-            messages,
-            tools=self._tools,
-            add_generation_prompt=add_generation_prompt,
-            tokenize=False,
-            enable_thinking=False,
-        )
+    def _taken(self, messages: list[dict[str, Any]], add_generation_prompt: bool = True) -> str:
+        try:
+            rendered: str = self.tokenizer.apply_chat_template(
+                messages,
+                tools=self._tools,
+                add_generation_prompt=add_generation_prompt,
+                tokenize=False,
+                enable_thinking=False,
+            )
+        except Exception as error:
+            # a template is a program of someone else's, and says in its own ways what it does not
+            # take
+            roles = ", ".join(message["role"] for message in messages)
+            raise UserError(
+                f"This chat template does not take messages of {roles}: {first_line(error)}"
+            ) from None
         return rendered
 
     def _stop_after(self, rendered: str) -> str:

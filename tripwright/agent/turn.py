@@ -39,6 +39,7 @@ class TurnFormat:
 
 
 ONE_THOUGHT = TurnFormat()
+EITHER_NOTATION = TurnFormat(function_calls=True)
 
 
 @dataclass(frozen=True)
@@ -191,6 +192,22 @@ def _function_call(body: str, alone: bool) -> Call | Unreadable:
         if not ended and re.fullmatch(r"\s*\)", body[at:]):  # a comma after the last
             at, ended = len(body), True
     return Unreadable(expected_form) if body[at:].strip() else Call(head[1], arguments, alone)
+
+
+def calls_of(text: str) -> tuple[str, list[Call]]:
+    """(words, calls) of a turn that is words and then calls, for those to whom calls are no words.
+    Of any other turn all is words."""
+    rest = opening_thoughts(text, EITHER_NOTATION).rest
+    words, *blocks = rest.split("<tool_call>")
+    read = [
+        read_turn(f"<tool_call>{block}", EITHER_NOTATION)
+        for block in map(str.rstrip, blocks)
+        if block.find("</tool_call>") == len(block) - len("</tool_call>")
+    ]
+    calls = [call for call in read if isinstance(call, Call)]
+    if not blocks or len(calls) < len(blocks):
+        return text, []
+    return text[: len(text) - len(rest)] + words, calls
 
 
 def write_call(name: str, arguments: Mapping[str, Any]) -> str:

@@ -174,17 +174,19 @@ def model(
     device: Device = "auto",
     dtype: Dtype = "auto",
 ) -> None:
-    """Serve a checkpoint as vLLM and SGLang do, for the rollouts of a training, until Ctrl-C.
+    """Serve a checkpoint as OpenAI, vLLM and SGLang do, until Ctrl-C: for programs that chat, and
+    for the rollouts of a training.
 
-    It samples by our own engine and answers the requests of a recipe's [grpo.server], of either
-    kind: token ids in and out, sleep, wake, weights from a folder. For trying the two-process
-    set-up without a GPU. Weights and memory are for whoever has the token in a file of the user's:
-    a training that is started in the same folder finds it, others name it (token of [grpo.server]).
+    It samples by our own engine. Programs find chat completions, with tools and streams, at /v1. A
+    recipe's [grpo.server], of either kind, finds token ids in and out, sleep, wake, weights from a
+    folder. Weights, memory and what was said in sessions are for whoever has the token in a file of
+    the user's: a training that is started in the same folder finds it, others name it (token of
+    [grpo.server]).
 
     Examples:
       tripwright serve model runs/quickstart/model/sft
       tripwright serve model runs/quickstart/model/sft --port 8001 --dtype float32
-      curl http://127.0.0.1:8000/model_info
+      curl http://127.0.0.1:8000/v1/models
     """
     from tripwright.inference.local import load_to_sample
     from tripwright.server.model_api import make_app
@@ -196,7 +198,7 @@ def model(
     make = partial(make_app, str(folder), concurrency, device, dtype, token.absolute())
 
     def announce(url: str) -> str:
-        how = f"as vLLM and as SGLang; weights by the token in '{token.absolute()}'"
-        return f"serving '{folder}' for rollouts at {url} ({how})"
+        how = f"as OpenAI, vLLM and SGLang do; weights by the token in '{token.absolute()}'"
+        return f"serving '{folder}' at {url}/v1 ({how})"
 
     raise typer.Exit(serve_app(make, host, port, 1, announce, allow_host))

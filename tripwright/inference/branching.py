@@ -61,6 +61,11 @@ class SessionSource:
         """Called after every token of a turn, before the turn is taken: the entropies, in nats, of
         the distributions that each of the turn's tokens so far was sampled from."""
 
+    def said(self, session: Session, turn_ids: Sequence[int]) -> bool:
+        """Called after every token that does not end its turn: whether the turn ends there all the
+        same."""
+        return False
+
     def finished(self, session: Session) -> None: ...
 
 

@@ -278,6 +278,7 @@ class InferenceEngine:
             row.turn_logprobs.append(logprob)
             row.unread = [token]
             ended = token == self.chat.stop_id or len(row.turn_ids) >= row.session.turn_budget
+            ended = ended or source.said(row.session, row.turn_ids)
             if source.listens:
                 row.turn_entropies.append(nats)
                 source.heard(row.session, row.turn_entropies, ended)

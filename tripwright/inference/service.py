@@ -43,7 +43,8 @@ def turn_name(seed: int, episode: str | None, said: int) -> str:
 class ServedRequest:
     """One turn as the engine takes a session: it ends with its first turn. A request with the name
     of an episode's turn goes on with that episode's random numbers, so that it samples what the
-    engine in the trainer's own process would; any other has `seed`."""
+    engine in the trainer's own process would; any other has `seed`. `hear` is called in the
+    engine's thread with the ids so far, and says whether the turn ends there."""
 
     context_from = None
 
@@ -54,11 +55,12 @@ class ServedRequest:
         max_tokens: int,
         alike: tuple[Sampling, int],
         seed: int | None,
+        hear: Callable[[Sequence[int]], bool] | None = None,
     ):
         self.context, self.turn_budget = prompt, max_tokens
         self.alike = alike  # sampling and stop token: what requests of one batch have in common
         self.dialect = SimpleNamespace(name="request", context_tokens=len(prompt) + max_tokens)
-        self.done = False
+        self.done, self.hear = False, hear
         self.result = Future[Turn]()
         of_episode = _OF_AN_EPISODE.match(name)
         self._numbers = random.Random(of_episode[1] if of_episode else seed)
@@ -140,12 +142,13 @@ class TokenService:
         sampling: tuple[float, float, int | None],
         stop_id: int,
         seed: int | None,
+        hear: Callable[[Sequence[int]], bool] | None = None,
     ) -> Future[Turn]:
         """One turn after `prompt`, with ids and log-probabilities. `sampling`: temperature, top_p,
         top_k."""
         temperature, top_p, top_k = sampling
         settings = Sampling(temperature, self._rows, top_p=top_p, top_k=top_k)
-        request = ServedRequest(name, prompt, max_tokens, (settings, stop_id), seed)
+        request = ServedRequest(name, prompt, max_tokens, (settings, stop_id), seed, hear)
         self._work.put(request)
         return request.result
 
@@ -262,6 +265,10 @@ class _Arrivals(SessionSource):
         if request is not None:
             self.playing.append(request)
         return cast(Session | None, request)
+
+    def said(self, session: Session, turn_ids: Sequence[int]) -> bool:
+        hear = cast(ServedRequest, session).hear
+        return hear is not None and hear(turn_ids)
 
     def finished(self, session: Session) -> None:
         self.playing.remove(cast(ServedRequest, session))

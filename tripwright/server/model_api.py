@@ -1,14 +1,29 @@
-"""A checkpoint behind the requests that reinforcement learning sends to vLLM and to SGLang, sampled
-by our engine: the second process of a training, on a machine without a GPU.
+"""A checkpoint behind the requests that reinforcement learning sends to vLLM and to SGLang, and
+behind OpenAI's chat completions, sampled by our engine: the second process of a training, on a
+machine without a GPU.
 
-Both faces at once, and of each as much as `training/served.py` asks. What a request asks beyond it
-is refused by name, never left undone in silence.
+All faces at once, of vLLM's and SGLang's as much as `training/served.py` asks. What a request asks
+beyond it is refused by name, never left undone in silence.
+
+Who chats sends texts, and the model goes on after the ids that it sampled (law 5): of a
+conversation that begins as one that was had here, only what is new is encoded. So a session, whose
+name stands in its address (/sessions/NAME/v1, as rLLM has it) or in X-Session-ID (as verifiers
+sends it), is one growing sequence for as long as its messages only grow.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hmac
+import json
+import time
+import uuid
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -18,12 +33,16 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from tripwright.agent.chat import ChatFormat
+from tripwright.agent.turn import EITHER_NOTATION, calls_of, opened, write_call
 from tripwright.episode import Turn
 from tripwright.errors import UserError
 from tripwright.files import shared_token
+from tripwright.llm.client import RequestedCall
+from tripwright.policies.endpoint import TOOL_CALL, call_text
 from tripwright.server.serving import within
 
 if TYPE_CHECKING:
@@ -33,7 +52,9 @@ FREE_ROUTES = (
     *("/health", "/v1/completions", "/generate"),
     *("/is_sleeping", "/weight_info", "/model_info"),
 )
+CHAT, MODELS = "/v1/chat/completions", "/v1/models"  # free, too, of every session
 MOST_BODY_BYTES = 64 * 1024 * 1024  # a prompt of a million token ids has some seven
+MOST_TURNS = 20_000  # that are remembered, of all conversations
 Zero = Annotated[float, Ge(0), Le(0)]
 One = Annotated[float, Ge(1), Le(1)]
 
@@ -78,6 +99,97 @@ class _Generate(_Strict):
     input_ids: Annotated[list[int], MinLen(1)]
     sampling_params: _SglangSampling
     return_logprob: bool = False
+
+
+class _Function(_Strict):
+    name: str
+    arguments: str
+
+
+class _NativeCall(_Strict):
+    id: str = ""
+    type: Literal["function"] = "function"
+    function: _Function
+
+
+class _Message(_Strict):
+    role: Literal["system", "user", "assistant", "tool"]
+    content: str | list[dict[Literal["type", "text"], str]] | None = None
+    tool_calls: list[_NativeCall] | None = None
+    tool_call_id: str = ""
+    name: str | None = None
+    # what the openai package sends back of an answer
+    refusal: None = None
+    audio: None = None
+    function_call: None = None
+    annotations: Annotated[list[Any], Len(0, 0)] | None = None
+
+    def plain(self) -> dict[str, str]:
+        """Role and text: calls as words, a tool's answer as one although it came in words
+        (`policies.endpoint.messages`). Equal for what was said here and what a client makes of
+        it."""
+        role, said = self.role, self.content or ""
+        text = said if isinstance(said, str) else "".join(part["text"] for part in said)
+        if role == "assistant":
+            made = (RequestedCall("", *vars(c.function).values()) for c in self.tool_calls or ())
+            words, calls = calls_of(opened(text + "".join(map(call_text, made)), EITHER_NOTATION))
+            text = words.strip() + "".join(write_call(call.name, call.arguments) for call in calls)
+        before, after = "<tool_response>\n", "\n</tool_response>"
+        if role == "user" and text.startswith(before) and text.endswith(after):
+            return {"role": "tool", "content": text[len(before) : -len(after)]}
+        return {"role": role, "content": text}
+
+
+class _Chat(_Sampling):
+    """OpenAI's `POST /v1/chat/completions`."""
+
+    stop_token_ids: Annotated[list[int], Len(0, 0)] = []
+    model: str
+    messages: Annotated[list[_Message], MinLen(1)]
+    tools: list[dict[str, Any]] | None = None
+    tool_choice: Literal["auto"] | None = None
+    max_tokens: Annotated[int, Ge(1)] | None = None
+    max_completion_tokens: Annotated[int, Ge(1)] | None = None
+    seed: int | None = None
+    stop: Annotated[str, MinLen(1)] | list[Annotated[str, MinLen(1)]] | None = None
+    n: Literal[1] = 1
+    logprobs: bool = False
+    stream: bool = False
+    stream_options: dict[Literal["include_usage"], bool] = {}
+    user: str | None = None
+
+
+def _keys(start: Any, messages: Sequence[dict[str, str]]) -> list[bytes]:
+    """Of a conversation after each of its messages."""
+    parts = (json.dumps(part).encode() for part in (start, *messages))
+    return list(accumulate(parts, lambda so_far, part: blake2b(so_far + part).digest()))[1:]
+
+
+@dataclass
+class _Hearing:
+    """A turn's text while it is sampled: `tell` is given what is certain of it, up to a stop or to
+    a mark, or to what may become one. Called in the engine's thread; says whether a stop has
+    come."""
+
+    decode: Callable[[list[int]], str]
+    stops: Sequence[str]
+    marks: Sequence[str]
+    tell: Callable[[str], object] = len
+    text: str = ""
+    start: int = 0  # of the ids that were heard last: what a token is as text depends on those
+    heard: int = 0
+    given_up: bool = False
+
+    def __call__(self, ids: Sequence[int]) -> bool:
+        before, now = (self.decode(list(ids[self.start : n])) for n in (self.heard, len(ids)))
+        if not now.endswith("\ufffd"):  # half a character
+            self.text += now[len(before) :]
+            self.start, self.heard = self.heard, len(ids)
+            text, marks = self.text, (*self.stops, *self.marks)
+            begun = (n for mark in marks for n in range(1, len(mark)) if text.endswith(mark[:n]))
+            found = (text.find(mark) for mark in marks if mark in text)
+            self.tell(text[: min(found, default=len(text) - max(begun, default=0))])
+        return self.given_up or any(stop in self.text for stop in self.stops)
 
 
 class _Load(_Strict):
@@ -127,6 +239,9 @@ class ModelApi:
     def __init__(self, service: TokenService, tokenizer: Any, name: str, token: Path):
         self.service, self.tokenizer, self.name, self.token = service, tokenizer, name, token
         self.version, self.going = "default", asyncio.Event()
+        # of conversations, after each turn of the model: whose, and its turns so far
+        self.kept = OrderedDict[bytes, tuple[str, list[dict[str, Any]]]]()
+        self.format = lru_cache(8)(lambda tools: ChatFormat(tokenizer, json.loads(tools)))
         self.going.set()
         kinds = (RequestValidationError, UserError, HTTPException)
         routes = FastAPI(
@@ -142,6 +257,12 @@ class ModelApi:
         for method, path, do in (
             ("GET", "/health", lambda: Response()),
             ("POST", "/v1/completions", self.completions),
+            ("GET", MODELS, self.models),
+            ("POST", CHAT, self.chat),
+            ("GET", "/sessions/{name:path}" + MODELS, self.models),
+            ("POST", "/sessions/{name:path}" + CHAT, self.chat),
+            ("GET", "/sessions/{name:path}", self.session),
+            ("DELETE", "/sessions/{name:path}", self.session),
             ("GET", "/is_sleeping", lambda: {"is_sleeping": self.service.asleep}),
             ("POST", "/sleep", self.sleep),
             ("POST", "/wake_up", self.wake_up),
@@ -163,10 +284,11 @@ class ModelApi:
     def has_token(self, request: Request) -> None:
         """Of every route that changes something. Raises HTTPException."""
         sent = request.headers.get("authorization", "").removeprefix("Bearer ").encode()
-        if request.scope["path"] not in FREE_ROUTES and not hmac.compare_digest(
-            sent, shared_token(self.token).encode()
-        ):
-            raise HTTPException(401, "Weights want this server's token: [grpo.server] token = FILE")
+        path = request.scope["path"]
+        free = path in FREE_ROUTES or path.endswith((CHAT, MODELS))
+        if not free and not hmac.compare_digest(sent, shared_token(self.token).encode()):
+            want = "Weights and sessions want this server's token"
+            raise HTTPException(401, f"{want}: [grpo.server] token = FILE")
 
     # ---- tokens
 
@@ -182,11 +304,7 @@ class ModelApi:
             "prompt_token_ids": asked.prompt,
             "token_ids": turn.token_ids,
         }
-        counts = {
-            "prompt_tokens": len(asked.prompt),
-            "completion_tokens": len(turn.token_ids),
-            "total_tokens": len(asked.prompt) + len(turn.token_ids),
-        }
+        counts = _usage(asked.prompt, turn)
         kind = {"id": asked.request_id, "object": "text_completion", "model": self.name}
         return JSONResponse({**kind, "choices": [choice], "usage": counts})
 
@@ -210,9 +328,18 @@ class ModelApi:
         text = self.tokenizer.decode(turn.token_ids)
         return JSONResponse({"text": text, "output_ids": turn.token_ids, "meta_info": meta})
 
-    async def _turn(
-        self, name: str, prompt: list[int], max_tokens: int, how: _Sampling, seed: int | None
-    ) -> Turn:
+    async def _turn(self, *asked: Any) -> Turn:
+        return await (await self._begun(*asked))
+
+    async def _begun(
+        self,
+        name: str,
+        prompt: list[int],
+        max_tokens: int,
+        how: _Sampling,
+        seed: int | None,
+        hear: _Hearing | None = None,
+    ) -> asyncio.Future[Turn]:
         if not all(0 <= token < self.service.vocabulary for token in prompt):
             raise UserError(f"Token ids are from 0 to {self.service.vocabulary - 1:,}.")
         if len(prompt) + max_tokens > self.service.positions:
@@ -225,8 +352,109 @@ class ModelApi:
             raise HTTPException(503, "This model is asleep, or has no weights since it woke.")
         sampling = (how.temperature, how.top_p, None if how.top_k < 1 else how.top_k)
         stop_id = how.stop_token_ids[0]
-        turn = self.service.sample(name, prompt, max_tokens, sampling, stop_id, seed)
-        return await asyncio.wrap_future(turn)
+        turn = self.service.sample(name, prompt, max_tokens, sampling, stop_id, seed, hear)
+        return asyncio.wrap_future(turn)
+
+    # ---- chat
+
+    def models(self) -> dict[str, Any]:
+        model = {"id": self.name, "object": "model", "created": 0, "owned_by": "tripwright"}
+        length = {"max_model_len": self.service.positions}
+        return {"object": "list", "data": [{**model, **length}]}
+
+    async def chat(self, asked: _Chat, request: Request) -> Response:
+        if asked.model != self.name:
+            raise HTTPException(404, f"There is no model '{asked.model}' here but '{self.name}'.")
+        session = request.path_params.get("name") or request.headers.get("x-session-id", "")
+        chat, messages = self.format(json.dumps(asked.tools)), [m.plain() for m in asked.messages]
+        if messages[-1]["role"] == "assistant" or (asked.stream and asked.logprobs):
+            raise UserError("Unknown here: an assistant's last message, 'logprobs' with 'stream'.")
+        start = [session, asked.tools]
+        line, read = self._read(chat, messages, _keys(start, messages))
+        said = sum(len(turn["token_ids"]) for turn in line)
+        prompt = [t for turn in line for t in turn["prompt_token_ids"] + turn["token_ids"]] + read
+        most = asked.max_completion_tokens or asked.max_tokens
+        most = most or max(1, self.service.positions - len(prompt))
+        loop, texts = asyncio.get_running_loop(), asyncio.Queue[str | None]()
+        stops = [asked.stop] if isinstance(asked.stop, str) else asked.stop or []
+        hear = _Hearing(chat.decode, stops, [TOOL_CALL] * bool(asked.tools))
+        hear.tell = lambda text: loop.call_soon_threadsafe(texts.put_nowait, text)
+        asked.stop_token_ids = [chat.stop_id]
+        # an episode's session goes on with the episode's random numbers
+        name, heard = f"{session} @{said}", hear if asked.stream or stops else None
+        future = await self._begun(name, prompt, most, asked, asked.seed, heard)
+        future.add_done_callback(lambda _: texts.put_nowait(None))
+
+        def finish(turn: Turn) -> dict[str, Any]:
+            """The choice, as it is without a stream, of a turn that is kept."""
+            choice = _choice(asked, chat, turn, stops)
+            kept = {"prompt_token_ids": read, "token_ids": turn.token_ids}
+            kept |= {"logprobs": turn.logprobs, "finish_reason": choice["finish_reason"]}
+            kept |= {"weight_version": self.version}
+            kept |= asked.model_dump(include={"temperature", "top_p", "top_k"})
+            messages.append(_Message.model_validate(choice["message"]).plain())
+            self.kept[_keys(start, messages)[-1]] = session, [*line, kept]
+            if len(self.kept) > MOST_TURNS:
+                self.kept.popitem(last=False)
+            return choice
+
+        about = {"id": f"chatcmpl-{uuid.uuid4().hex}", "created": int(time.time())}
+        about |= {"model": self.name, "object": "chat.completion" + ".chunk" * asked.stream}
+        if not asked.stream:
+            choice = finish(turn := await future)
+            return JSONResponse({**about, "choices": [choice], "usage": _usage(prompt, turn)})
+
+        async def events() -> AsyncIterator[str]:
+            def event(*choices: dict[str, Any], **more: Any) -> str:
+                return f"data: {json.dumps({**about, 'choices': choices, **more})}\n\n"
+
+            def new(ended: str | None = None, **delta: Any) -> str:
+                return event({"index": 0, "delta": delta, "finish_reason": ended})
+
+            shown = 0
+            yield new(role="assistant", content="")
+            try:
+                while (text := await texts.get()) is not None:
+                    if len(text) > shown:
+                        yield new(content=text[shown:])
+                        shown = len(text)
+            finally:
+                hear.given_up = True  # whoever read along has left, or it is done
+            choice = finish(await future)
+            said = choice["message"]
+            if rest := (said["content"] or "")[shown:]:
+                yield new(content=rest)
+            if calls := said.get("tool_calls"):
+                yield new(tool_calls=[{"index": n, **call} for n, call in enumerate(calls)])
+            yield new(choice["finish_reason"])
+            if asked.stream_options.get("include_usage"):
+                yield event(usage=_usage(prompt, future.result()))
+            yield "data: [DONE]\n\n"
+
+        return StreamingResponse(events(), media_type="text/event-stream")
+
+    def _read(
+        self, chat: ChatFormat, messages: list[dict[str, str]], keys: list[bytes]
+    ) -> tuple[list[dict[str, Any]], list[int]]:
+        """The turns of the conversation that were said here, and the ids since then: all of them,
+        where none was."""
+        for number in range(len(keys) - 1, 0, -1):
+            if keys[number - 1] in self.kept:
+                line = self.kept[keys[number - 1]][1]
+                ended = line[-1]["token_ids"][-1] == chat.stop_id
+                return line, [chat.stop_id] * (not ended) + chat.between(messages[number:])
+        return [], chat.prompt(messages)
+
+    async def session(self, name: str, request: Request) -> dict[str, Any]:
+        """Its turns, of which each read the ids since the one before and said its own: one sequence
+        where its messages only grew. DELETE forgets it."""
+        mine = {key: line for key, (session, line) in self.kept.items() if session == name}
+        gone_on = {id(line[-2]) for line in mine.values() if len(line) > 1}
+        if request.method == "DELETE":
+            for key in mine:
+                del self.kept[key]
+        ends = [line for line in mine.values() if id(line[-1]) not in gone_on]
+        return {"session_id": name, "sequences": ends}
 
     # ---- weights and memory: vLLM's
 
@@ -285,6 +513,32 @@ class ModelApi:
     def _done(self) -> dict[str, Any]:
         """The real ones say less: what memory is held is told by ours alone."""
         return {"success": True, "memory_mb": self.service.memory_mb}
+
+
+def _usage(prompt: list[int], turn: Turn) -> dict[str, int]:
+    read, said = len(prompt), len(turn.token_ids)
+    return {"prompt_tokens": read, "completion_tokens": said, "total_tokens": read + said}
+
+
+def _choice(asked: _Chat, chat: ChatFormat, turn: Turn, stops: list[str]) -> dict[str, Any]:
+    ids = turn.token_ids
+    whole = chat.decode(ids if turn.cut else ids[:-1])
+    text = whole[: min((whole.find(stop) for stop in stops if stop in whole), default=None)]
+    words, calls = calls_of(text) if asked.tools else (text, [])
+    message: dict[str, Any] = {"role": "assistant", "content": words or None}
+    for call in calls:  # nine letters and digits are what the strictest clients take as an id
+        function = {"name": call.name, "arguments": json.dumps(call.arguments, ensure_ascii=False)}
+        made = {"id": f"call{uuid.uuid4().hex[:5]}", "type": "function", "function": function}
+        message.setdefault("tool_calls", []).append(made)
+    logprobs = asked.logprobs and {
+        "content": [
+            {"token": chat.decode([token]), "logprob": logprob, "bytes": None, "top_logprobs": []}
+            for token, logprob in zip(ids, turn.logprobs, strict=True)
+        ]
+    }
+    ended = "length" if turn.cut and text == whole else "tool_calls" if calls else "stop"
+    about = {"index": 0, "finish_reason": ended, "logprobs": logprobs or None}
+    return {"message": message, **about}
 
 
 async def _refused(_: Request, error: Exception) -> Response:
