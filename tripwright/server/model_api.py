@@ -386,52 +386,25 @@ class ModelApi:
         future.add_done_callback(lambda _: texts.put_nowait(None))
 
         def finish(turn: Turn) -> dict[str, Any]:
-            """The choice, as it is without a stream, of a turn that is kept."""
+            """What is answered without a stream; the turn is kept."""
             choice = _choice(asked, chat, turn, stops)
-            kept = {"prompt_token_ids": read, "token_ids": turn.token_ids}
+            kept = asked.model_dump(include={"temperature", "top_p", "top_k"})
+            kept |= {"prompt_token_ids": read, "token_ids": turn.token_ids}
             kept |= {"logprobs": turn.logprobs, "finish_reason": choice["finish_reason"]}
             kept |= {"weight_version": self.version}
-            kept |= asked.model_dump(include={"temperature", "top_p", "top_k"})
             messages.append(_Message.model_validate(choice["message"]).plain())
             self.kept[_keys(start, messages)[-1]] = session, [*line, kept]
             if len(self.kept) > MOST_TURNS:
                 self.kept.popitem(last=False)
-            return choice
+            return {"choices": [choice], "usage": _usage(prompt, turn)}
 
         about = {"id": f"chatcmpl-{uuid.uuid4().hex}", "created": int(time.time())}
         about |= {"model": self.name, "object": "chat.completion" + ".chunk" * asked.stream}
         if not asked.stream:
-            choice = finish(turn := await future)
-            return JSONResponse({**about, "choices": [choice], "usage": _usage(prompt, turn)})
-
-        async def events() -> AsyncIterator[str]:
-            def event(*choices: dict[str, Any], **more: Any) -> str:
-                return f"data: {json.dumps({**about, 'choices': choices, **more})}\n\n"
-
-            def new(ended: str | None = None, **delta: Any) -> str:
-                return event({"index": 0, "delta": delta, "finish_reason": ended})
-
-            shown = 0
-            yield new(role="assistant", content="")
-            try:
-                while (text := await texts.get()) is not None:
-                    if len(text) > shown:
-                        yield new(content=text[shown:])
-                        shown = len(text)
-            finally:
-                hear.given_up = True  # whoever read along has left, or it is done
-            choice = finish(await future)
-            said = choice["message"]
-            if rest := (said["content"] or "")[shown:]:
-                yield new(content=rest)
-            if calls := said.get("tool_calls"):
-                yield new(tool_calls=[{"index": n, **call} for n, call in enumerate(calls)])
-            yield new(choice["finish_reason"])
-            if asked.stream_options.get("include_usage"):
-                yield event(usage=_usage(prompt, future.result()))
-            yield "data: [DONE]\n\n"
-
-        return StreamingResponse(events(), media_type="text/event-stream")
+            return JSONResponse({**about, **finish(await future)})
+        counts = asked.stream_options.get("include_usage", False)
+        events = _events(about, hear, texts, future, finish, counts)
+        return StreamingResponse(events, media_type="text/event-stream")
 
     def _read(
         self, chat: ChatFormat, messages: list[dict[str, str]], keys: list[bytes]
@@ -530,15 +503,51 @@ def _choice(asked: _Chat, chat: ChatFormat, turn: Turn, stops: list[str]) -> dic
         function = {"name": call.name, "arguments": json.dumps(call.arguments, ensure_ascii=False)}
         made = {"id": f"call{uuid.uuid4().hex[:5]}", "type": "function", "function": function}
         message.setdefault("tool_calls", []).append(made)
-    logprobs = asked.logprobs and {
-        "content": [
-            {"token": chat.decode([token]), "logprob": logprob, "bytes": None, "top_logprobs": []}
-            for token, logprob in zip(ids, turn.logprobs, strict=True)
-        ]
-    }
+    pieces: list[dict[str, Any]] = [
+        {"token": chat.decode([token]), "logprob": logprob, "bytes": None, "top_logprobs": []}
+        for token, logprob in zip(ids, turn.logprobs, strict=True)
+        if asked.logprobs
+    ]
     ended = "length" if turn.cut and text == whole else "tool_calls" if calls else "stop"
-    about = {"index": 0, "finish_reason": ended, "logprobs": logprobs or None}
-    return {"message": message, **about}
+    about = {"index": 0, "finish_reason": ended}
+    return {**about, "message": message, "logprobs": {"content": pieces} if pieces else None}
+
+
+async def _events(
+    about: dict[str, Any],
+    hear: _Hearing,
+    texts: asyncio.Queue[str | None],
+    future: asyncio.Future[Turn],
+    finish: Callable[[Turn], dict[str, Any]],
+    counts: bool,
+) -> AsyncIterator[str]:
+    """The answer as a stream. `texts`: what is certain of the turn, until None."""
+
+    def event(*choices: dict[str, Any], **more: Any) -> str:
+        return f"data: {json.dumps({**about, 'choices': choices, **more})}\n\n"
+
+    def new(ended: str | None = None, **delta: Any) -> str:
+        return event({"index": 0, "delta": delta, "finish_reason": ended})
+
+    shown = 0
+    yield new(role="assistant", content="")
+    try:
+        while (text := await texts.get()) is not None:
+            if len(text) > shown:
+                yield new(content=text[shown:])
+                shown = len(text)
+    finally:
+        hear.given_up = True  # whoever read along has left, or it is done
+    answer = finish(await future)
+    said = answer["choices"][0]["message"]
+    if rest := (said["content"] or "")[shown:]:
+        yield new(content=rest)
+    if calls := said.get("tool_calls"):
+        yield new(tool_calls=[{"index": n, **call} for n, call in enumerate(calls)])
+    yield new(answer["choices"][0]["finish_reason"])
+    if counts:
+        yield event(usage=answer["usage"])
+    yield "data: [DONE]\n\n"
 
 
 async def _refused(_: Request, error: Exception) -> Response:

@@ -129,7 +129,8 @@ class GrpoSettings(RolloutSettings):
     @property
     def own(self) -> dict[str, tuple[str, ...]]:
         named = {self.loss: LOSS, self.advantage.function: ADVANTAGES}
-        return {name: args for name, args in named.items() if name and name not in LOSSES}
+        given = {name: args for name, args in named.items() if name and name not in LOSSES}
+        return super().own | given
 
     def __post_init__(self) -> None:
         if pointless := {StopReason.ANSWER, StopReason.UNSCORED} & set(self.out_of_loss):

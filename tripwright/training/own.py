@@ -139,7 +139,7 @@ class OwnSettings(RolloutSettings):
 
     @property
     def own(self) -> dict[str, tuple[str, ...]]:
-        return {self.algorithm: LOOP}
+        return super().own | {self.algorithm: LOOP}
 
 
 def own_loop(*arguments: Any) -> RlLoop[Any]:

@@ -5,7 +5,8 @@ Episodes are played by our engine, or by a server (`ServedPolicy`): token ids in
 its weights sent before every step that changed them, its log-probabilities held to the trainer's.
 An episode has a thread of its own there, for its tools as for its requests. A request's seed
 depends on the recipe's seed, the episode's id and how far the episode is, so nothing has a state to
-lose.
+lose. A user's own agent program may play it, which knows chat completions alone: its transcript is
+what `tripwright serve model` kept of the session.
 
     play → the server sleeps, its log-probabilities are checked → update
          → weights wake → weights are sent → the KV cache wakes → a proof → play         (row P11)
@@ -30,13 +31,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+from urllib.parse import quote
 
 import torch
 from safetensors.torch import save_file
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
+from tripwright.agent.turn import calls_of
 from tripwright.episode import Session, Task, Turn, closed, open_session
 from tripwright.errors import UserError
 from tripwright.files import whole_folder, written_by_library
@@ -44,12 +47,14 @@ from tripwright.inference.branching import Branching
 from tripwright.inference.decoder import Decoder
 from tripwright.inference.local import LocalPolicy, Sampling
 from tripwright.inference.models import merged_state, precision_named
+from tripwright.inference.sampling import NO_TOP_K
 from tripwright.inference.service import turn_name
 from tripwright.llm.endpoint import Breaker, Fault
 from tripwright.policies.base import play_in_threads
 from tripwright.rewards.reward import Reward
+from tripwright.rewards.spec import imported
 from tripwright.tools.faults import Faults
-from tripwright.tools.toolbox import Tools
+from tripwright.tools.toolbox import Tools, answered
 from tripwright.training.batches import logprobs_after, sampler_gap
 from tripwright.training.rollouts import RolloutGroup, RolloutSettings
 from tripwright.training.served import (
@@ -59,6 +64,7 @@ from tripwright.training.served import (
     proof_prompt,
     token_server,
 )
+from tripwright.transcript import Segment, StopReason, ToolCall, Transcript
 
 MOST_LOST = 0.25  # of a play's episodes: a server that loses more of them is not at work
 
@@ -121,7 +127,8 @@ class ServedPolicy:
         self._refresh()
         sessions = list(itertools.chain.from_iterable(groups))
         at_once = min(self.settings.max_concurrent_rollouts or len(sessions), len(sessions))
-        for session in play_in_threads(sessions, at_once, self._take_turn):
+        take = self._play_agent if self.how.agent else self._take_turn
+        for session in play_in_threads(sessions, at_once, take):
             count += 1
             yield session
         if len(self._lost) > MOST_LOST * count:
@@ -162,6 +169,62 @@ class ServedPolicy:
             )
         cut = ids[-1] != stop_id
         session.take(Turn(self.chat.decode(ids if cut else ids[:-1]), ids, logprobs, cut))
+
+    def _play_agent(self, session: Session, breaker: Breaker) -> None:
+        """A whole episode. A program that fails is our side's fault (law 4)."""
+        name, calls = f"{self.seed} id {session.task.id}", list[ToolCall]()
+        where = f"/sessions/{quote(name, safe='')}"
+
+        def call(name: str, arguments: dict[str, Any]) -> str:
+            answer = answered(session.tools, name, arguments)
+            text = self.chat.tool_answer(answer.text, session.dialect.max_tool_tokens).text
+            said = (answer.text, answer.error, answer.fault, answer.rows(text))
+            calls.append(ToolCall(name, arguments, *said))
+            return text
+
+        self.server.control(where, method="DELETE")  # of a run that was killed
+        models = self.server.control("/v1/models", method="GET")["data"]
+        try:
+            answer = imported(str(self.how.agent), "Function")(
+                messages=[{"role": s.role, "content": s.text} for s in session.transcript.segments],
+                tools=session.tools.schemas,
+                call=call,
+                base_url=f"{self.how.url}{where}/v1",
+                model=models[0]["id"],
+            )
+        except Exception as error:  # whatever the user's own code does
+            return self._lose(session, f"{self.how.agent} raised {type(error).__name__}: {error}")
+        found = self.server.control(where, method="DELETE")["sequences"]
+        if not found:
+            return self._lose(session, f"{self.how.agent} asked the model nothing.")
+        turns, plain = found[0], (self.settings.temperature, 1.0, NO_TOP_K)
+        how = {(turn["temperature"], turn["top_p"], turn["top_k"]) for turn in turns}
+        if len(found) > 1 or how != {plain}:
+            raise UserError(
+                f"{self.how.agent} cannot be learned from: of one conversation that only grows,"
+                f" sampled at temperature {plain[0]:g} from the whole distribution."
+            )
+        segments = list[Segment]()
+        for turn in turns:
+            self._hold_to_version(turn["weight_version"])
+            read, said = turn["prompt_token_ids"], turn["token_ids"]
+            zeros = [0] * len(read), [0.0] * len(read)
+            role: Literal["tool", "system"] = "tool" if segments else "system"
+            segments.append(Segment(role, self.chat.decode(read), read, *zeros))
+            if role == "system":
+                segments.append(Segment("user", session.task.request.query))
+            words = self.chat.decode(said[:-1] if said[-1] == self.chat.stop_id else said)
+            made = [calls.pop(0) for _ in calls_of(words)[1] if calls]
+            spoken = Segment("assistant", words, said, [1] * len(said), turn["logprobs"])
+            spoken.call = made[0] if made else None
+            segments.append(spoken)
+            segments += [Segment("tool", one.result, call=one) for one in made[1:]]
+            self.figures.update(requests=1, decoded_tokens=len(said), prefilled_tokens=len(read))
+        segments += [Segment("tool", one.result, call=one) for one in calls]
+        ended = StopReason.FORMAT_ERROR if answer is None else StopReason.ANSWER
+        if turns[-1]["finish_reason"] == "length":
+            ended = StopReason.MAX_TURN_TOKENS
+        session.transcript = Transcript(segments, ended, answer)
 
     def _lose(self, session: Session, why: str) -> None:
         self._lost.append(why)

@@ -16,7 +16,7 @@ from tripwright.inference.models import AUTO
 from tripwright.rewards.curriculum import Curriculum
 from tripwright.rewards.reward import Reward, RewardBreakdown
 from tripwright.training.optim import OptimizerSettings
-from tripwright.training.served import RolloutServer
+from tripwright.training.served import AGENT, RolloutServer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +65,8 @@ class RolloutSettings:
     @property
     def own(self) -> dict[str, tuple[str, ...]]:
         """The user's own code that it trains with, "module:name" → arguments (`own`)."""
-        return {}
+        agent = self.server and self.server.agent
+        return {agent: AGENT} if agent else {}
 
 
 @dataclass

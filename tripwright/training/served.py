@@ -35,6 +35,9 @@ from tripwright.llm.endpoint import BadAnswer, Endpoint, Fault, Reply
 from tripwright.llm.http import hidden
 
 VLLM = "0.32.0"  # the release that requests are written for and tests run
+# what an agent program is called with: the prompt and the tools' schemas as chat completions take
+# them, call(name, arguments) → a tool's answer, and where the model is; it returns its answer
+AGENT = ("messages", "tools", "call", "base_url", "model")
 Memory = Literal["weights", "kv_cache"]
 # from the whole distribution, said with every request
 PLAIN_SAMPLING = {
@@ -56,6 +59,9 @@ class RolloutServer:
     A server of ours changes its weights for whoever knows the content of the file `token`, which
     either side makes. Where ROLLOUT_API_KEY holds a key, that is sent.
 
+    `agent`: the user's own "module:function", which plays the episodes by chat completions, on a
+    server of ours (`ServedPolicy`).
+
     `max_gap`, nats per token, bounds the mean difference between the server's log-probabilities and
     the trainer's, of the proof after a load and of each step: beyond it the run stops.
     """
@@ -65,6 +71,7 @@ class RolloutServer:
     weights: str
     token: str = str(WEIGHTS_TOKEN)
     sleep: bool = True
+    agent: str | None = None
     max_gap: Annotated[float, Gt(0)] = 0.1
     timeout_s: Annotated[float, Gt(0)] = 600.0  # for a whole answer
 
