@@ -24,8 +24,7 @@ from tripwright.domains import dialect_named, domain_named
 from tripwright.domains.travelplanner.task import TripTask
 from tripwright.episode import Session, Turn, open_session
 from tripwright.inference.local import LocalPolicy, Sampling, load_model
-from tripwright.training.data_source import UNSEEN_WORLDS
-from tripwright.training.trips import GeneratedTrips
+from tripwright.training.trips import UNSEEN_WORLDS, GeneratedTrips
 
 
 def sessions(count: int, chat: ChatFormat) -> list[Session]:

@@ -205,11 +205,11 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., str]]:
     """serve(answer) → the URL of a chat endpoint on this machine, or of any other server, for one
     test.
 
-    answer(request) gets the body of a POST, with the "path" and the "key" sent and the "port" that
-    the client has, and gives (status, raw body, headers); None hangs until the test ends, and what
-    it raises drops the connection. A chat completion's request that breaks the published rules gets
-    a 400 and never comes there. Every answer is JSON of the length that it has, unless the headers
-    lie. With `keep` connections are kept.
+    answer(request) gets the body of a POST, with the "path", the "key" and the "session" sent and
+    the "port" that the client has, and gives (status, raw body, headers); None hangs until the test
+    ends, and what it raises drops the connection. A chat completion's request that breaks the
+    published rules gets a 400 and never comes there. Every answer is JSON of the length that it
+    has, unless the headers lie. With `keep` connections are kept.
     """
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
@@ -231,6 +231,8 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., str]]:
 
             def answer(self, body: dict[str, Any], refusal: str | None = None) -> None:
                 sent = {"path": self.path, "key": self.headers["Authorization"]}
+                if session := self.headers["X-Session-ID"]:
+                    sent["session"] = session
                 answered: Answered = (400, json.dumps({"error": {"message": refusal}}).encode(), {})
                 if refusal is None:
                     answered = answer({**sent, "port": self.client_address[1], **body})

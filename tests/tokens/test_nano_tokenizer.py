@@ -13,9 +13,8 @@ from tripwright.domains import dialect_named, domain_named
 
 pytest.importorskip("torch")
 
-from tripwright.training.data_source import UNSEEN_WORLDS
 from tripwright.training.nano import END, PAD, ROLES, TAGS, make_tokenizer, superword_chunks
-from tripwright.training.trips import GeneratedTrips, expert_sessions
+from tripwright.training.trips import UNSEEN_WORLDS, GeneratedTrips, expert_sessions
 
 any_text = st.text() | st.lists(
     st.sampled_from(

@@ -19,9 +19,9 @@ from tripwright.domains import domain_named
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.training import data_source
 from tripwright.training import trips as trips_module
-from tripwright.training.data_source import COLD_START, RL, UNSEEN_WORLDS, data_identity, trips_of
+from tripwright.training.data_source import COLD_START, RL, data_identity, trips_of
 from tripwright.training.held_out import requests_of_exam
-from tripwright.training.trips import ExpertTranscripts, GeneratedTrips
+from tripwright.training.trips import UNSEEN_WORLDS, WORLDS_APART, ExpertTranscripts, GeneratedTrips
 from tripwright.world import generator
 from tripwright.world.generator import build_tables
 from tripwright.world.store import World, write_world
@@ -72,7 +72,7 @@ def test_a_trip_far_on_is_found_without_those_before_it(recipe, monkeypatch):
     trips = trips_of(recipe, RL)
     trips.load_state_dict({"position": 50_000})
     assert next(trips).id == "train-50000"
-    assert made == [2 * data_source.WORLDS_APART + 50_000 // 3]
+    assert made == [2 * WORLDS_APART + 50_000 // 3]
 
 
 def test_a_trip_can_be_asked_for_again_and_moves_nothing(recipe):

@@ -21,7 +21,6 @@ from tripwright.inference.models import device_named
 from tripwright.policies.settings import Decoding
 from tripwright.runs import episodes
 from tripwright.training import held_out, stages
-from tripwright.training.data_source import VALIDATION_WORLDS
 from tripwright.training.loop import StageClock
 from tripwright.training.recipe import (
     CheckpointSettings,
@@ -32,6 +31,7 @@ from tripwright.training.recipe import (
     recipe_of_run,
 )
 from tripwright.training.run_folder import RunFolder, Stopping
+from tripwright.training.trips import VALIDATION_WORLDS
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 

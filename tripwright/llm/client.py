@@ -50,6 +50,8 @@ class Completion:
     reasoning: str = ""  # where the server tells thoughts apart from the text
     # the same as it came, by its name: with native tools such servers want it back
     told_apart: Mapping[str, Any] = field(default_factory=dict)
+    # as it came, without what is null or empty, for whoever compares what comes back
+    message: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -146,7 +148,8 @@ def _completion(body: Any) -> Completion:
     apart = told_apart.get("reasoning_content") or told_apart.get("reasoning")
     reasoning = "".join(_said(apart)) or thought
     ended = choice.get("finish_reason")
-    return Completion(text, calls, ended, {}, reasoning, _sendable(told_apart))
+    whole = {name: value for name, value in message.items() if value not in (None, [])}
+    return Completion(text, calls, ended, {}, reasoning, _sendable(told_apart), _sendable(whole))
 
 
 def _usage(stated: Any, sent_bytes: int, said_bytes: int) -> dict[str, float]:

@@ -196,6 +196,8 @@ class Endpoint:
     base_url: str = field(repr=False)  # may hold a user and a password
     # servers without keys do not need it
     api_key_env: str = field(default="OPENAI_API_KEY", kw_only=True)
+    api_key: str | None = field(default=None, kw_only=True, repr=False)  # instead of that
+    headers: Mapping[str, str] = field(default_factory=dict, kw_only=True)  # of every request
     # of a whole attempt, from connecting to the answer's last byte
     timeout_s: float = field(default=120.0, kw_only=True)
     max_retries: int = field(default=4, kw_only=True)
@@ -259,6 +261,8 @@ class Endpoint:
         """From now on nothing is sent: what waits for its turn or for another attempt ends as a
         Fault. Answers under way still arrive."""
         self._pace.stop()
+        while self._free:
+            self._free.pop()[0].close()
 
     def _attempt(
         self, method: str, path: str, content: bytes | None, read: Callable[[Any], T], plain: bool
@@ -321,7 +325,7 @@ class Endpoint:
 
     def _headers(self) -> dict[str, str]:
         """Read for each request: a key may be set anew while a long run is under way."""
-        key = key_of(self.api_key_env) or "no-key"
+        key = self.api_key or key_of(self.api_key_env) or "no-key"
         named = ((header, os.environ.get(name)) for header, name in ACCOUNT_HEADERS.items())
         account = {header: value for header, value in named if value}
         fixed = {
@@ -329,7 +333,7 @@ class Endpoint:
             "Accept-Encoding": "gzip",  # which can be unpacked piece by piece
             "User-Agent": f"tripwright/{__version__}",
         }
-        return {"Authorization": f"Bearer {key}", **fixed, **account}
+        return {"Authorization": f"Bearer {key}", **fixed, **account, **self.headers}
 
     def _status_fault(self, status: int, headers: Mapping[str, str], body: str) -> Fault:
         if 300 <= status < 400 and (target := headers.get("location")):
@@ -341,6 +345,8 @@ class Endpoint:
         code, message = _said_error(body)
         answer = f"{self.shown_url} answered {status}: {self._shown(message).rstrip('.')}."
         if status == 401 or status == 403:
+            if self.api_key:
+                raise UserError(answer)
             state = "set" if os.environ.get(self.api_key_env) else "not set"
             raise UserError(
                 f"{answer} The key is read from the environment variable {self.api_key_env}, which"
@@ -379,7 +385,8 @@ class Endpoint:
 
     def _shown(self, message: object) -> str:
         """One short line of a foreign message, without keys should the server have repeated one."""
-        return Redaction().shown(message)
+        keys = {**os.environ, "API_KEY": self.api_key} if self.api_key else None
+        return Redaction(keys).shown(message)
 
 
 def _body(response: httpx2.Response) -> str:

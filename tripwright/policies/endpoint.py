@@ -106,26 +106,14 @@ class EndpointPolicy:
         calls = self._calls
         request = CallKey.of(session.task.id, session.transcript.turns, sent, offered)
         if calls and (stored := calls.find(request)):
-            self._take(session, stored)
+            take(session, stored, self._spares_filtered)
         elif breaker.is_open:
             session.fail(breaker.why)
         else:
             send = partial(self._endpoint.complete, sent, offered, session.turn_budget)
             outcome = calls.ask(request, send) if calls else send()
             breaker.note(outcome)
-            self._take(session, outcome)
-
-    def _take(self, session: Session, outcome: Completion | Fault) -> None:
-        count(session.transcript, requests=1)
-        if isinstance(outcome, Completion):
-            count(session.transcript, **outcome.usage)
-            if outcome.finish_reason == "content_filter" and self._spares_filtered:
-                return session.fail("the endpoint's content filter refused a turn or cut it off")
-            session.take(turn_of(outcome, session.dialect.turns))
-        elif outcome.kind == "context_overflow":
-            session.overflow()
-        else:
-            session.fail(f"{outcome.kind} after {outcome.attempts} attempts: {outcome.message}")
+            take(session, outcome, self._spares_filtered)
 
     def check(self, dialect: Dialect) -> dict[str, Any]:
         """What the endpoint can, as its answer to a request in this dialect shows it. None where a
@@ -150,6 +138,20 @@ class EndpointPolicy:
             "counts_tokens": "uncounted_requests" not in said.usage,
             **{name: said.usage.get(name) for name in COUNTED},
         }
+
+
+def take(session: Session, outcome: Completion | Fault, spares_filtered: bool = False) -> None:
+    """What a request came to, as the session's next turn or as its end."""
+    count(session.transcript, requests=1)
+    if isinstance(outcome, Completion):
+        count(session.transcript, **outcome.usage)
+        if outcome.finish_reason == "content_filter" and spares_filtered:
+            return session.fail("the endpoint's content filter refused a turn or cut it off")
+        session.take(turn_of(outcome, session.dialect.turns))
+    elif outcome.kind == "context_overflow":
+        session.overflow()
+    else:
+        session.fail(f"{outcome.kind} after {outcome.attempts} attempts: {outcome.message}")
 
 
 def notation(dialect: Dialect, native_tools: bool) -> Notation:
@@ -211,7 +213,7 @@ def messages(
     DeepTravel's prompt and Qwen's templates have it: hosted services refuse a tool's answer to no
     native call. With hermes the schemas go into the system prompt.
     """
-    written = _native if how == "native" else _in_words
+    written = _native if how == "native" else in_words
     sent = [written(transcript, number) for number in transcript.visible(context_from)]
     if how == "hermes" and sent[0]["role"] == "system":
         lines = "\n".join(json.dumps(schema, ensure_ascii=False) for schema in schemas)
@@ -219,7 +221,7 @@ def messages(
     return sent
 
 
-def _in_words(transcript: Transcript, number: int) -> dict[str, Any]:
+def in_words(transcript: Transcript, number: int) -> dict[str, Any]:
     segment = transcript.segments[number]
     if segment.role == "tool":
         text = f"<tool_response>\n{segment.text}\n</tool_response>"
@@ -233,7 +235,7 @@ def _native(transcript: Transcript, number: int) -> dict[str, Any]:
     turn = number - 1 if answers else number
     call = transcript.segments[turn].call
     if call is None or not FUNCTION_NAME.fullmatch(call.name):
-        return _in_words(transcript, number)
+        return in_words(transcript, number)
     if answers:
         return {"role": "tool", "tool_call_id": _call_id(turn), "content": segment.text}
     function = {"name": call.name, "arguments": json.dumps(call.arguments)}

@@ -19,14 +19,14 @@ from tripwright.files import open_file
 from tripwright.runs import transcripts_in
 from tripwright.training.own import source_of
 from tripwright.training.recipe import Recipe
-from tripwright.training.trips import GeneratedTrips, GivenTrips, Trips
+from tripwright.training.trips import (
+    TRAINING_WORLDS,
+    WORLDS_APART,
+    GeneratedTrips,
+    GivenTrips,
+    Trips,
+)
 
-# Generated worlds are numbered by their seed. Each stage draws from its own range of training
-# worlds, so that no stage repeats another's trips, and neither examination nor validation, by which
-# a checkpoint may be chosen, asks about a world that was trained in or that the other one asks
-# about.
-TRAINING_WORLDS, UNSEEN_WORLDS, WORLDS_APART = 0, 1_000_000, 100_000
-VALIDATION_WORLDS = 2_000_000
 MAKING, COLD_START, RL = 0, 1, 2  # stages
 _OPENED = ExitStack()  # places that answer, which stay open as long as the process
 

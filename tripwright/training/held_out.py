@@ -62,8 +62,6 @@ from tripwright.statistics.rates import mean
 from tripwright.tools.faults import Faults
 from tripwright.training.checkpoint import process_generators, set_process_generators
 from tripwright.training.data_source import (
-    UNSEEN_WORLDS,
-    VALIDATION_WORLDS,
     file_hash,
     generator_fingerprint,
     requests_in,
@@ -72,7 +70,7 @@ from tripwright.training.recipe import DENSE_REWARD, Recipe, ValidationSettings,
 from tripwright.training.rl_loop import RlLoop
 from tripwright.training.run_folder import RunFolder
 from tripwright.training.sft import FineTuning
-from tripwright.training.trips import GeneratedTrips
+from tripwright.training.trips import UNSEEN_WORLDS, VALIDATION_WORLDS, GeneratedTrips
 from tripwright.verdict import Verdict
 
 CONDITIONS = "conditions.json"

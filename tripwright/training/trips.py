@@ -26,6 +26,13 @@ from tripwright.episode import Session, Task, open_session
 from tripwright.errors import UserError
 from tripwright.transcript import Transcript
 
+# Generated worlds are numbered by their seed. Each stage draws from its own range of training
+# worlds, so that no stage repeats another's trips, and neither examination nor validation, by which
+# a checkpoint may be chosen, asks about a world that was trained in or that the other one asks
+# about.
+TRAINING_WORLDS, UNSEEN_WORLDS, WORLDS_APART = 0, 1_000_000, 100_000
+VALIDATION_WORLDS = 2_000_000
+SPLITS = {"train": TRAINING_WORLDS, "validation": VALIDATION_WORLDS, "test": UNSEEN_WORLDS}
 MOST_OPEN = 4  # worlds kept at hand; trips that are asked for again lie near those that come next
 # Trips without an answer of the expert's after which a stream of transcripts gives up: limits too
 # tight for any plan would keep it looking for ever.

@@ -55,6 +55,7 @@ from pydantic import TypeAdapter
 
 from tripwright.agent.chat import EstimatedTokens
 from tripwright.agent.dialect import Dialect
+from tripwright.bridges.gateway import EpisodeFault
 from tripwright.domains import domain_of
 from tripwright.domains.place import PlaceOptions
 from tripwright.episode import Session, close_session, open_session
@@ -65,7 +66,7 @@ from tripwright.evals.outcome import Outcome
 from tripwright.evals.run_card import queries_entry, run_card
 from tripwright.evals.scoreboard import score_records
 from tripwright.llm.client import Completion, RequestedCall
-from tripwright.policies.endpoint import Notation, count, messages, notation, turn_of
+from tripwright.policies.endpoint import Notation, count, messages, notation, take
 from tripwright.runs import LinePlace, Run, episode_lines, record_at, transcripts_at
 from tripwright.transcript import Transcript
 from tripwright.verdict import State, Verdict
@@ -142,10 +143,6 @@ _MESSAGE = TypeAdapter[ChatMessage](ChatMessage)
 EPISODE = "episode"  # key in a sample's store: one line of transcripts.jsonl
 
 
-class EpisodeFault(RuntimeError):
-    """Our side failed: the episode has no verdict."""
-
-
 @solver
 def episode(
     tasks: Mapping[str, Trip], dialect: Dialect, native_tools: bool, samples: int
@@ -181,12 +178,11 @@ async def converse(session: Session, native_tools: bool) -> None:
             chat_messages(session.transcript, how, schemas, session.context_from), tools=offered
         )
         completion = completion_of(output)
-        count(session.transcript, requests=1, **completion.usage)
         if completion.finish_reason == "model_length":
+            count(session.transcript, requests=1, **completion.usage)
             session.overflow()
         else:  # in a thread, because a live tool may take seconds
-            turn = turn_of(completion, session.dialect.turns)
-            await to_thread.run_sync(session.take, turn)
+            await to_thread.run_sync(take, session, completion)
 
 
 @solver

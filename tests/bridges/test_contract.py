@@ -1,0 +1,171 @@
+"""One episode, whoever carries it: the same task, seed and turns give the same tool texts, verdict
+and reward as `tripwright.play`. A bridge is a function (serve, turns) → Told, one of BRIDGES."""
+
+import asyncio
+import json
+import pickle
+from dataclasses import fields, replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import tripwright
+from tests.bridges.test_gateway import QUERY, ROW, expert, scripted, through
+from tests.conftest import STOP, Letters
+from tests.evals.conftest import choice_of
+from tripwright.agent.dialect import Dialect
+from tripwright.bridges import EpisodeFault
+from tripwright.bridges.gateway import dialect_of, world_of
+from tripwright.domains.travelplanner.task import TripTask
+from tripwright.episode import Session, Turn, open_session
+from tripwright.policies.base import ScriptedPolicy
+from tripwright.rewards.spec import dense, terms
+from tripwright.tools.toolbox import ToolBox, ToolHostDown
+from tripwright.transcript import Transcript
+from tripwright.verdict import Verdict
+
+TASK = {**ROW, "reward": "dense"}
+TRIP = TripTask("t", QUERY, world_of(TASK), rules=TASK["rules"])
+TOKENS = [each.name for each in fields(Dialect) if each.name.endswith("_tokens")]
+EXPERT = expert()
+BROKEN = '<tool_call>{"name": "search_restaurants", "arguments": {"city": </tool_call>'
+UNKNOWN = '<tool_call>{"name": "search_restaurants", "arguments": {"city": "Bostn"}}</tool_call>'
+
+# tool texts, and what the episode came to: None where it is unscored
+Told = tuple[list[str], dict[str, Any] | None]
+
+
+def told(transcript: Transcript, verdict: Verdict | None) -> Told:
+    texts = [segment.text for segment in transcript.segments if segment.role == "tool"]
+    if verdict is None:
+        return texts, None
+    parts, stop = terms(verdict), str(transcript.stop_reason)
+    reward = sum(parts.values())  # the dense one
+    return texts, {"passed": verdict.final, "reward": reward, "stop": stop, **parts}
+
+
+def nth(turns: list[str], number: int) -> str:
+    return turns[min(number, len(turns) - 1)]
+
+
+def message(turn: str) -> dict[str, Any]:
+    """By a native call, where the turn has a readable one."""
+    try:
+        return choice_of(turn)["message"]
+    except ValueError:
+        return {"role": "assistant", "content": turn}
+
+
+def played(turns: list[str]) -> Told:
+    def play_one(session: Session) -> None:
+        while not session.done:
+            session.take(Turn(nth(turns, session.transcript.turns)))
+
+    policy, how = ScriptedPolicy("script", play_one), {"rules": TASK["rules"]}
+    (found,) = tripwright.play(policy, [QUERY], TRIP.world, dialect=dialect_of(TASK), **how)
+    return told(found.transcript, found.verdict)
+
+
+def gateway(serve: Any, turns: list[str]) -> Told:
+    requests: list[dict[str, Any]] = []
+    url = serve(scripted([message(turn) for turn in turns], requests))
+    try:
+        found = asyncio.run(through(url, TASK))
+    except EpisodeFault:
+        return [], None
+    said = [m["content"] for m in requests[-1]["messages"][2:] if m["role"] != "assistant"]
+    texts = [t.removeprefix("<tool_response>\n").removesuffix("\n</tool_response>") for t in said]
+    rates = {name: rate for name, rate in found["metrics"].items() if name[-3:] in ("cro", "ass")}
+    return texts, {name: found[name] for name in ("passed", "reward", "stop")} | rates
+
+
+def inspect(serve: Any, turns: list[str]) -> Told:
+    inspect_ai = pytest.importorskip("inspect_ai")
+    from inspect_ai.dataset import MemoryDataset, Sample
+    from inspect_ai.model import ModelOutput, ModelUsage, get_model
+
+    from tripwright.bridges.inspect_ai.trips import EPISODE, episode, final
+
+    def say(messages: list[Any], *_: Any) -> ModelOutput:
+        said = message(nth(turns, sum(message.role == "assistant" for message in messages)))
+        output = ModelOutput.from_content("mock", said["content"])
+        if calls := said.get("tool_calls"):
+            name, arguments = calls[0]["function"].values()
+            output = ModelOutput.for_tool_call("mock", name, json.loads(arguments))
+        output.usage = ModelUsage(input_tokens=9, output_tokens=9, total_tokens=18)
+        return output
+
+    task = inspect_ai.Task(
+        dataset=MemoryDataset([Sample(QUERY.query, id="t")]),
+        solver=episode({"t": TRIP}, dialect_of(TASK), native_tools=True, samples=1),
+        scorer=final(),
+        fail_on_error=False,
+    )
+    model = get_model("mockllm/model", custom_outputs=say)
+    (log,) = inspect_ai.eval(task, model=model, display="none", log_dir="memory://logs")
+    (sample,) = log.samples
+    record = sample.store[EPISODE]
+    assert bool(sample.error) is (record["verdict"] is None)  # which is in no rate of Inspect's
+    verdict = record["verdict"] and Verdict.from_record(record["verdict"])
+    return told(Transcript.from_json(record["transcript"]), verdict)
+
+
+def verl(serve: Any, turns: list[str]) -> Told:
+    pytest.importorskip("verl")
+    from tripwright.bridges.verl.inside.loop import EpisodeAgentLoop
+
+    class Characters(Letters):
+        stop_id, decode = STOP, staticmethod(lambda ids: "".join(map(chr, ids)))
+
+    chat = Characters()  # whose limits are wide: a character is a token
+    session = open_session(TRIP, replace(dialect_of(TASK), **dict.fromkeys(TOKENS, 10**6)), chat)
+
+    async def generate(**_: Any) -> Any:
+        ids = chat.said(nth(turns, session.transcript.turns))
+        return SimpleNamespace(token_ids=ids, log_probs=[0.0] * len(ids), extra_fields={})
+
+    loop = object.__new__(EpisodeAgentLoop)
+    loop.chat, loop.rollout_config = chat, SimpleNamespace(name="vllm")
+    loop.server_manager = SimpleNamespace(generate=generate)
+    loop.conditions = SimpleNamespace(open=lambda *_: session, rewards=[dense])
+    row = {"trip": 0, "episode": "e", "session_id": 0, "global_steps": 1, "curriculum_stage": 0}
+    (output,) = asyncio.run(loop.run({}, **row))
+    transcript, verdict, _, reward = pickle.loads(output.extra_fields["episode"])
+    assert (reward is None) is (verdict is None)  # which leaves its group
+    assert output.reward_score == (reward.total if reward else 0.0)
+    return told(transcript, verdict)
+
+
+BRIDGES = [gateway, inspect, verl]
+
+
+@pytest.mark.parametrize("bridge", BRIDGES)
+@pytest.mark.parametrize(
+    ("turns", "passed", "stop"),
+    [
+        (EXPERT, True, "answer"),
+        ([UNKNOWN, BROKEN, *EXPERT], True, "answer"),
+        ([*EXPERT[:-1], "<answer>[]</answer>"], False, "answer"),
+        ([*EXPERT[:-1], EXPERT[-1].replace(QUERY.dest, "Nowhere")], False, "answer"),
+        ([BROKEN], False, "max_turns"),
+        (["I would love to!"], False, "max_turns"),
+    ],
+    ids=["expert", "mended", "empty", "wrong", "malformed", "prose"],
+)
+def test_the_same_turns_are_worth_the_same(turns, passed, stop, bridge, serve):
+    texts, outcome = played(turns)
+    assert outcome and (outcome["passed"], outcome["stop"]) == (passed, stop)
+    shown, found = bridge(serve, turns)
+    assert found == outcome
+    # what answers the last turn that the limits allow is sent to nobody
+    assert shown == texts[: len(shown)] and len(texts) - len(shown) <= (stop == "max_turns")
+
+
+@pytest.mark.parametrize("bridge", BRIDGES)
+def test_a_dead_tool_host_is_unscored(bridge, serve, monkeypatch):
+    def dead(*_: Any) -> None:
+        raise ToolHostDown("no route to host")
+
+    monkeypatch.setattr(ToolBox, "call", dead)
+    assert played(EXPERT) == ([], None) == bridge(serve, EXPERT)

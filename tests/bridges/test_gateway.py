@@ -1,0 +1,188 @@
+"""An episode through a trainer's proxy, which is a script behind HTTP that holds requests to the
+published rules: what it is sent, and what becomes of its answers and its faults."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import tripwright
+from tests.evals.conftest import choice_of
+from tripwright.bridges import EpisodeFault, play_through, task_set
+from tripwright.bridges.gateway import dialect_of, request_of, world_of
+from tripwright.domains.travelplanner.expert import expert_turns
+from tripwright.domains.travelplanner.query import Query
+from tripwright.errors import UserError
+
+ROWS = task_set("validation", 5)
+ROW = ROWS[0]
+QUERY = Query.model_validate_json(ROW["request"])
+KEY, NOBODY = "sk-of-this-rollout", "http://127.0.0.1:9/v1"
+CALL, BROKEN = '{ "city": "Nowhere" }', '{"city": "Nowhere"'  # spaced as no encoder of ours does
+
+
+def through(url: str, row: dict[str, Any] = ROW, session: str = "r-17") -> Any:
+    return play_through(row, base_url=url, api_key=KEY, model="m", session=session)
+
+
+def expert() -> list[str]:
+    return expert_turns(QUERY, world_of(ROW), dialect_of(ROW))
+
+
+def natively(turns: list[str]) -> list[dict[str, Any]]:
+    return [choice_of(turn)["message"] for turn in turns]
+
+
+def said(*calls: str, **more: Any) -> dict[str, Any]:
+    functions = [{"name": "search_restaurants", "arguments": arguments} for arguments in calls]
+    tools = [
+        {"id": f"x-{number}", "type": "function", "function": function}
+        for number, function in enumerate(functions)
+    ]
+    return {"role": "assistant", "content": "", **more, **({"tool_calls": tools} if tools else {})}
+
+
+def scripted(
+    turns: list[dict[str, Any]], requests: list[dict[str, Any]] | None = None
+) -> Callable[[dict[str, Any]], tuple[int, bytes, dict[str, str]]]:
+    """Answers the n-th request of a conversation with the n-th message, the last one for ever."""
+
+    def answer(request: dict[str, Any]) -> tuple[int, bytes, dict[str, str]]:
+        (requests if requests is not None else []).append(request)
+        done = sum(message["role"] == "assistant" for message in request["messages"])
+        choice = {"message": turns[min(done, len(turns) - 1)], "finish_reason": "stop"}
+        usage = {"prompt_tokens": 3000, "completion_tokens": 50}
+        return 200, json.dumps({"choices": [choice], "usage": usage}).encode(), {}
+
+    return answer
+
+
+def test_the_conversation_only_grows_and_goes_back_as_it_came(serve):
+    thought = "a look around first"
+    turns = [
+        said(CALL, reasoning_content=thought, refusal=None),
+        said(CALL.replace("Nowhere", "Elsewhere"), CALL),  # the dialect makes the first
+        said(content="Hm. <tool_call>" + BROKEN),
+        *natively(expert()),
+    ]
+    requests: list[dict[str, Any]] = []
+    played = asyncio.run(through(serve(scripted(turns, requests)), session="r-18"))
+    assert played["passed"] and played["reward"] == 1.0 and played["stop"] == "answer"
+    assert played["metrics"]["turns"] == len(turns) == len(requests)
+    assert played["metrics"]["calls"] == len(turns) - 2 and played["metrics"]["pass"] == 1.0
+    assert all(isinstance(value, float) for value in played["metrics"].values())
+    ours = {"path", "key", "port", "session"}
+    assert {frozenset(request.keys() - ours) for request in requests} == {
+        frozenset(("model", "messages", "tools"))
+    }, "no setting of sampling, no length"
+    assert {(r["session"], r["key"]) for r in requests} == {("r-18", f"Bearer {KEY}")}
+    before: list[Any] = []
+    for request, turn in zip(requests, turns, strict=True):
+        assert request["messages"][: len(before)] == before
+        before = [*request["messages"], {k: v for k, v in turn.items() if v is not None}]
+    answers = [m for m in requests[-1]["messages"] if m.get("tool_call_id", "").startswith("x-")]
+    assert [m["tool_call_id"] for m in answers] == ["x-0", "x-0", "x-1"]
+    assert "Elsewhere" in answers[1]["content"] and "first call" in answers[2]["content"]
+
+
+def test_a_call_that_no_server_reads_again_goes_back_in_words(serve):
+    turns = [said(BROKEN), said(json.dumps(CALL)), said("[]", CALL), *natively(expert())]
+    requests: list[dict[str, Any]] = []
+    played = asyncio.run(through(serve(scripted(turns, requests)), {**ROW, "reward": "dense"}))
+    assert played["passed"] and played["reward"] == 5.0 and len(requests) == len(turns)
+    assert BROKEN in requests[1]["messages"][2]["content"]
+
+
+@pytest.mark.parametrize(
+    ("status", "error", "raised"),
+    [
+        (500, "out of order", EpisodeFault),
+        (429, "slow down", EpisodeFault),
+        (400, "unheard-of", EpisodeFault),
+        (401, f"wrong key {KEY}", UserError),
+    ],
+)
+def test_a_dead_proxy_is_raised_and_not_asked_again(status, error, raised, serve):
+    asked: list[Any] = []
+
+    def answer(request: dict[str, Any]) -> tuple[int, bytes, dict[str, str]]:
+        asked.append(request)
+        return status, json.dumps({"error": {"message": error}}).encode(), {"Retry-After": "1"}
+
+    with pytest.raises(raised) as fault:
+        asyncio.run(through(serve(answer)))
+    assert len(asked) == 1 and KEY not in str(fault.value)
+    with pytest.raises(EpisodeFault):
+        asyncio.run(through(NOBODY))
+
+
+def test_a_full_window_is_an_outcome(serve):
+    full = json.dumps({"error": {"message": "maximum context length is 99 tokens"}}).encode()
+    played = asyncio.run(through(serve(lambda request: (400, full, {}))))
+    assert (played["reward"], played["passed"]) == (0.0, False)
+    assert played["stop"] == "context_overflow"
+
+
+def test_a_cancelled_rollout_asks_nothing_more(serve):
+    asked, going_on = [], threading.Event()
+
+    def answer(request: dict[str, Any]) -> tuple[int, bytes, dict[str, str]]:
+        asked.append(request)
+        going_on.wait(5)
+        return scripted(natively(expert()))(request)
+
+    async def cancelled(url: str) -> None:
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(through(url), 0.3)
+        going_on.set()
+        await asyncio.sleep(0.3)
+
+    asyncio.run(cancelled(serve(answer)))
+    assert len(asked) == 1
+
+
+def test_as_many_are_under_way_as_the_trainer_begins(serve):
+    together, answer = threading.Barrier(40), scripted([said(content="<answer>[]</answer>")])
+
+    def wait(request: dict[str, Any]) -> Any:
+        together.wait(20)
+        return answer(request)
+
+    async def group(url: str) -> list[Any]:
+        return await asyncio.gather(*(through(url, session=str(n)) for n in range(40)))
+
+    played = asyncio.run(group(serve(wait)))
+    assert {result["stop"] for result in played} == {"answer"}
+
+
+def test_the_splits_share_no_world_and_every_request_can_be_met():
+    splits = {split: task_set(split, 5) for split in ("train", "validation", "test")}
+    worlds = {split: {row["seed"] for row in rows} for split, rows in splits.items()}
+    assert len(set().union(*worlds.values())) == sum(map(len, worlds.values())) == 6
+    assert json.loads(json.dumps(splits["validation"])) == ROWS
+    for row in ROWS:
+        (episode,) = tripwright.play(
+            "expert", [request_of(row)], world_of(row), dialect=row["dialect"], rules=row["rules"]
+        )
+        assert episode.passed
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"request": None}, "'request'"),
+        ({"request": "{"}, "JSON"),
+        ({"world": "nanoo"}, "nano, small"),
+        ({"seed": None}, "No world at 'nano'"),
+        ({"dialect": "klingon"}, "planner_r1"),
+        ({"reward": "os:system"}, "success"),
+        ({"rules": "kind"}, "strict"),
+    ],
+)
+def test_a_row_that_cannot_be_played_is_one_line(wrong, said):
+    with pytest.raises(UserError, match="(?s)^[^\n]*$") as error:
+        asyncio.run(through(NOBODY, {**ROW, **wrong}))
+    assert said in str(error.value)

@@ -1,0 +1,177 @@
+"""An episode through a trainer's proxy: the agent loop, the tools and the judge are ours, the model
+is whatever OpenAI-compatible address the trainer gives to a rollout (docs/gateway.md).
+
+Such proxies keep the tokens that were sampled, and find them again by the conversation. So it only
+grows: the model's message goes back as it came, and nothing leaves the context. Nothing is asked
+twice, and no sampling setting is sent: they are the trainer's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import lru_cache, partial
+from threading import Lock
+from typing import Any
+
+from tripwright.agent.chat import EstimatedTokens
+from tripwright.agent.dialect import Dialect
+from tripwright.domains import domain_named, domain_of, domains
+from tripwright.episode import Session
+from tripwright.errors import NotJson, UserError, named, read_json
+from tripwright.evals.evaluate import play, read_requests
+from tripwright.llm.client import ChatEndpoint, Completion, RequestedCall
+from tripwright.policies.base import ScriptedPolicy
+from tripwright.policies.endpoint import FUNCTION_NAME, in_words, messages, notation, take
+from tripwright.training.trips import SPLITS, GeneratedTrips
+from tripwright.transcript import Transcript
+
+WAIT_S = 600.0  # for a turn; proxies hold requests while weights change
+NOT_MADE = "Only the first call of a turn is made."  # answers the others
+_threads = ThreadPoolExecutor(1024, "play_through")  # one plays one episode
+_making = Lock()  # of worlds: the rollouts of a group begin together
+_made = lru_cache(16)(lambda domain, scale, seed: domain_named(domain).world(scale, seed))
+
+
+class EpisodeFault(RuntimeError):
+    """Our side failed (a dead proxy, a dead tool host): the episode has no verdict."""
+
+
+def task_set(
+    split: str = "train",
+    count: int = 1000,
+    *,
+    scale: str = "nano",
+    dialect: str | None = None,
+    rules: str | None = None,
+    reward: str = "success",
+) -> list[dict[str, Any]]:
+    """Rows of a trainer's dataset, all of them JSON: requests that can be met, four in each of the
+    split's generated worlds. "train", "validation" and "test" share no world. By default the
+    first domain's first dialect, and the strictest rules.
+
+    {"id", "query", "world": scale, "seed", "request", "dialect", "rules", "reward"}
+
+    `query` is what the agent is asked, `request` all of it as JSON text, for tables have one type
+    to a column.
+    """
+    spoken = dialect or next(iter(domains().values())).dialects[0].name
+    known, first = domain_of(spoken), named("split", split, SPLITS)
+    made = GeneratedTrips(known, (scale,), first, per_world=4)
+    judged_by = known.judge.rules_named(rules) if known.judge.rules else rules
+    how = {"dialect": spoken, "rules": judged_by, "reward": reward}
+    rows = []
+    for number in range(count):
+        request, _ = made.at(number)
+        asked = {"query": request.query, "request": json.dumps(request.record())}
+        where = {"world": scale, "seed": first + number // made.per_world}
+        rows.append({"id": f"{split}-{number}", **asked, **where, **how})
+    return rows
+
+
+async def play_through(
+    task: dict[str, Any], *, base_url: str, api_key: str, model: str, session: str
+) -> dict[str, Any]:
+    """Plays a row of `task_set`, or one of yours, by the model behind a trainer's proxy.
+
+        row = {"world": "worlds/real", "request": query}
+        played = await play_through(row, base_url=url, api_key=key, model="default", session="r-17")
+        print(played["reward"], played["passed"], played["stop"], played["metrics"])
+
+    `world` is a folder or, with a `seed`, the scale of a generated one. `session` goes with every
+    request as X-Session-ID. What the model does wrong is in the reward. Raises EpisodeFault where
+    our side or the proxy fails, UserError for a row that cannot be played and for a proxy that
+    refuses for good (a wrong key, an unknown model).
+    """
+    headers = {"X-Session-ID": session}
+    endpoint = ChatEndpoint(
+        base_url, model, api_key=api_key, headers=headers, timeout_s=WAIT_S, max_retries=0
+    )
+    loop = asyncio.get_running_loop()
+    try:
+        return await loop.run_in_executor(_threads, _played, task, endpoint)
+    finally:  # a rollout that is cancelled asks nothing more
+        endpoint.stop()
+
+
+def _played(task: dict[str, Any], endpoint: ChatEndpoint) -> dict[str, Any]:
+    dialect, world = dialect_of(task), world_of(task)
+    reward = named("reward", task.get("reward") or "success", domain_of(dialect).rewards)
+    policy = ScriptedPolicy(endpoint.model, partial(_converse, endpoint))
+    (episode,) = play(policy, [request_of(task)], world, dialect=dialect, rules=task.get("rules"))
+    transcript = episode.transcript
+    if not episode.scored:
+        raise EpisodeFault(transcript.fault)
+    worth = reward(episode)
+    counts = {"turns": transcript.turns, "calls": len(transcript.calls), **transcript.usage}
+    return {
+        "reward": float(worth.total),
+        "passed": episode.passed,
+        "stop": str(transcript.stop_reason),
+        "metrics": {name: float(value) for name, value in {**worth.parts, **counts}.items()},
+    }
+
+
+def dialect_of(task: dict[str, Any]) -> Dialect:
+    """The row's, as it is played here: nothing leaves the context, and a turn that cannot be read
+    is answered."""
+    spoken, _ = read_requests([request_of(task)], task.get("dialect"))
+    return replace(spoken, on_overflow="end", on_malformed="error")
+
+
+def request_of(task: dict[str, Any]) -> Any:
+    if absent := [name for name in ("world", "request") if not task.get(name)]:
+        raise UserError(f"A task has a '{absent[0]}', found {', '.join(task) or 'nothing'}.")
+    request = task["request"]
+    try:
+        return read_json(request.encode()) if isinstance(request, str) else request
+    except NotJson as error:
+        raise UserError(f"The 'request' of a task is not JSON ({error}).") from None
+
+
+def world_of(task: dict[str, Any]) -> Any:
+    """The row's: open where it is generated, else its folder."""
+    if task.get("seed") is None:
+        return task["world"]
+    with _making:
+        return _made(domain_of(dialect_of(task)).name, task["world"], task["seed"])
+
+
+def _converse(endpoint: ChatEndpoint, session: Session) -> None:
+    how, schemas = notation(session.dialect, native_tools=True), session.tools.schemas
+    session.count_with(EstimatedTokens(session.dialect.schemas() or ()))
+    sent = messages(session.transcript, how, schemas)
+    while not session.done:
+        if session.turn_budget < 1:
+            session.overflow()
+            continue
+        outcome = endpoint.complete(sent, schemas if how == "native" else None)
+        take(session, outcome)
+        if isinstance(outcome, Completion) and not session.done:
+            sent += _exchange(outcome, session.transcript)
+
+
+def _exchange(said: Completion, transcript: Transcript) -> list[dict[str, Any]]:
+    """A turn as it came, and what answers it: in words, where a server would refuse to read its
+    calls again."""
+    turn, answer = (in_words(transcript, len(transcript.segments) - back) for back in (2, 1))
+    if not all(map(_readable, said.tool_calls)):
+        return [turn, answer]
+    if not said.tool_calls:
+        return [dict(said.message), answer]
+    shown = transcript.segments[-1].text
+    answers = [
+        {"role": "tool", "tool_call_id": call.id, "content": NOT_MADE if number else shown}
+        for number, call in enumerate(said.tool_calls)
+    ]
+    return [dict(said.message), *answers]
+
+
+def _readable(call: RequestedCall) -> bool:
+    try:
+        is_object = isinstance(json.loads(call.arguments), dict)
+    except (ValueError, RecursionError):
+        return False
+    return is_object and FUNCTION_NAME.fullmatch(call.name) is not None
