@@ -22,6 +22,7 @@ MODULES = sorted(
 )
 # adapters whose framework need not be installed
 NEEDS = {"tripwright.bridges.inspect_ai": "inspect_ai", "tripwright.bridges.verl.inside": "verl"}
+NEEDS["tripwright.bridges.mcp"] = "mcp"
 MODULES = [
     module
     for module in MODULES

@@ -48,8 +48,8 @@ class Served:
 
 
 @contextmanager
-def serving(*options: str) -> Iterator[Served]:
-    command = [sys.executable, "-m", "tripwright", "serve", *options]
+def serving(*options: str, verb: str = "serve") -> Iterator[Served]:
+    command = [sys.executable, "-m", "tripwright", verb, *options]
     process = subprocess.Popen(
         command,
         stderr=subprocess.PIPE,

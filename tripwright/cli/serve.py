@@ -1,5 +1,6 @@
 """`tripwright serve`: what people and other programs reach over HTTP: trips (a page and an API),
-tools, a checkpoint for the rollouts of a training in another process."""
+tools, a checkpoint for the rollouts of a training in another process. `tripwright mcp`: a world for
+assistants."""
 
 from __future__ import annotations
 
@@ -104,6 +105,35 @@ def _served(
         what = f"the tools of world '{opened.where}'"
     names = tuple(faces(alike(domain)))
     return partial(world_tools, options.world), what, names
+
+
+def mcp(
+    world: Path = option(..., "World folder to travel in."),
+    face: str | None = option(None, f"How its tools are called: {own_names('faces')}."),
+    port: int | None = option(None, "Over HTTP at this port, not stdio; 0 takes any free one."),
+    host: Host = "127.0.0.1",
+    allow_host: AllowHost = None,
+) -> None:
+    """Give an assistant that speaks MCP a world's tools, its exact planner and its judge: over
+    stdin and stdout, as its configuration starts it, or with --port over HTTP. Requests come in
+    words or in fields; what is not understood is named, and nothing is planned without it.
+
+    Examples:
+      tripwright mcp --world worlds/nano
+      tripwright mcp --world worlds/nano --port 8322
+    """
+    import anyio
+
+    from tripwright.bridges.mcp import mcp_app, mcp_server, serve_stdio
+
+    server = mcp_server(world, face)  # what is wrong is said here, and not by a worker
+    if port is None:
+        return anyio.run(serve_stdio, server)
+    from tripwright.server.serving import serve_app
+
+    announce = f"serving world '{world}' to assistants at {{}}/mcp".format
+    make = partial(mcp_app, world, face)
+    raise typer.Exit(serve_app(make, host, port, 1, announce, allow_host))
 
 
 # ---- trips

@@ -64,6 +64,7 @@ HOUSE = (
     _house("serve", "Serve trips: a page and an API."),
     _house("serve tools", "Serve the tools of a world over HTTP."),
     _house("serve model", "Serve a checkpoint for the rollouts of a training."),
+    _house("mcp", "Give an assistant a world's tools, planner and judge.", module="serve"),
     _house("compare", "Compare runs: intervals, paired tests, queries gained and lost."),
     _house("power", "Say how many queries a comparison needs to see a difference."),
     _house("outside import", "Import what another harness measured, to compare and report."),

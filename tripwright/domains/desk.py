@@ -69,11 +69,13 @@ def whole(found: Iterable[Span], length: int) -> Iterator[Span]:
 @dataclass(frozen=True)
 class Understood:
     """Words as form values. `spans` cover every word of the text, in order; `missing` says, by
-    field, what has still to be asked for, as a question."""
+    field, what has still to be asked for, as a question. `problem` says in one line all that
+    keeps the words from being a request, where more than silence does (silence is in `missing`)."""
 
     values: Json
     spans: tuple[Span, ...]
     missing: Mapping[str, str]
+    problem: str | None = None
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ for more, or which domain it is. docs/new-domain.md builds one from nothing."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -73,10 +73,11 @@ class Solved(TypedDict):
 class Plans:
     """Of a domain whose answers are plans as data: how one is judged without an episode, and how
     one is found exactly (request, source; the cheapest, so many, why there is none, and by which
-    rules)."""
+    rules). Inside `at_most` a search that takes more seconds raises UserError."""
 
     judge: Callable[[Any, Any, Any, str], Verdict]  # (request, plan, source, rules)
     solve: Callable[[Any, Any, bool, int | None, bool, str], Solved]
+    at_most: Callable[[float], AbstractContextManager[Any]] = nullcontext
 
 
 # kind of thing that an answer names or claims → (those that rest on nothing, all of them)

@@ -266,12 +266,12 @@ def _values(record: Mapping[str, Any]) -> dict[str, Any]:
 
 def read(text: str, place: Place) -> Understood:
     """What the reader of requests finds, and which words gave it."""
-    places = Gazetteer(place.source.cities)
+    places, unread = Gazetteer(place.source.cities), None
     try:
         completed = complete({"query": text}, places)
         record, phrases = completed.record, completed.said
     except CouldNotInfer as problem:
-        record, phrases = problem.fields, problem.said
+        record, phrases, unread = problem.fields, problem.said, str(problem)
     said = {name: value for name, value in _values(record).items() if value not in (None, "", [])}
     # left out, so that silence changes no number that stands in the form
     found = {name: value for name, value in said.items() if (name, value) != ("party_size", ALONE)}
@@ -283,7 +283,7 @@ def read(text: str, place: Place) -> Understood:
         if names.get(each.field) in found
     ]
     missing = {name: question for name, question in ASKED.items() if found.get(name) is None}
-    return Understood(found, tuple(whole(read_spans, len(text))), missing)
+    return Understood(found, tuple(whole(read_spans, len(text))), missing, unread)
 
 
 # ---- why there is no plan

@@ -32,7 +32,7 @@ from tripwright.domains.travelplanner.expert.turns import (
     SPENDER,
     ExpertStyle,
 )
-from tripwright.domains.travelplanner.oracle.options import FORBIDDEN_BY_RULE, ROOM_TYPES
+from tripwright.domains.travelplanner.oracle.options import FORBIDDEN_BY_RULE, ROOM_TYPES, at_most
 from tripwright.domains.travelplanner.plan.formatter import Formatter, FormatterSettings
 from tripwright.domains.travelplanner.plan_view import plan_page
 from tripwright.domains.travelplanner.planning import judge_plan, solve_query
@@ -154,7 +154,7 @@ DOMAIN = Domain(
         refusal=_reads_no_words,
         figures=_figures,
     ),
-    plans=Plans(judge_plan, solve_query),
+    plans=Plans(judge_plan, solve_query, at_most),
     credit=Credit(places_of, LOOKS_AT, FIELDS, answer_fields={"current_city": "city"}),
     generator=Generator(
         world=load_world,
