@@ -1,6 +1,5 @@
-"""A world for assistants that speak MCP (https://modelcontextprotocol.io/specification), by the
-official package `mcp`, over stdio or streamable HTTP: its tools as agents call them and, where its
-domain has a desk and plans as data, the exact planner and the judge.
+"""A world for assistants that speak MCP, over stdio or streamable HTTP: its tools as agents call
+them and, where its domain has a desk and plans as data, the exact planner and the judge.
 
 Words of a request that nobody understands are named, and nothing is planned or judged without them.
 What cannot be done is a tool's error of one line. Nothing is kept between two calls."""
@@ -8,6 +7,7 @@ What cannot be done is a tool's error of one line. Nothing is kept between two c
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -142,5 +142,6 @@ def mcp_app(world: Path, face: str | None) -> Any:
 
 async def serve_stdio(server: Server[Any]) -> None:
     """Until stdin ends. The package keeps stdout for the protocol, whoever prints."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # a thread that reads cannot be interrupted
     async with stdio_server() as (read, write):
         await server.run(read, write, server.create_initialization_options())

@@ -4,6 +4,7 @@ assistants."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -122,13 +123,11 @@ def mcp(
       tripwright mcp --world worlds/nano
       tripwright mcp --world worlds/nano --port 8322
     """
-    import anyio
-
     from tripwright.bridges.mcp import mcp_app, mcp_server, serve_stdio
 
     server = mcp_server(world, face)  # what is wrong is said here, and not by a worker
     if port is None:
-        return anyio.run(serve_stdio, server)
+        return asyncio.run(serve_stdio(server))
     from tripwright.server.serving import serve_app
 
     announce = f"serving world '{world}' to assistants at {{}}/mcp".format
