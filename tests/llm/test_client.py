@@ -164,8 +164,8 @@ NO_JSON = {
 BOMB = b" " * int(MAX_ANSWER_MB * 1e6 + 1)
 PACKED = {"Content-Encoding": "gzip"}
 REFUSED = {
-    "bad-gzip": ((200, b"not gzip", PACKED), "no gzip"),
-    "cut-gzip": ((200, gzip.compress(b"{}")[:-9], PACKED), "cut short"),
+    "bad-gzip": ((200, b"not gzip", PACKED), "header check"),
+    "cut-gzip": ((200, gzip.compress(b"[1]" * 99)[:-12], PACKED), "other than JSON"),
     "gzip-bomb": ((200, gzip.compress(BOMB), PACKED), "more than 16 MB"),
     "error-bomb": ((500, gzip.compress(BOMB), PACKED), "more than 16 MB"),
     "large": ((200, BOMB, {}), "more than 16 MB"),

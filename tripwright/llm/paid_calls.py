@@ -124,14 +124,13 @@ class PaidCalls:
         if max_usd is not None and prices is None:
             raise UserError("A limit on the cost needs prices: give --price-in and --price-out.")
         self.path, self.prices, self.max_usd = path, prices, max_usd
-        # of the whole run: requests, COUNTED, uncounted_requests, discarded_…
+        # of the whole run: requests, COUNTED, uncounted_requests; discarded_… of finished episodes
         self.usage: Counter[str] = Counter()
         # requests of this start that ended without a completion, after their retries
         self.faults = 0
-        self.replayed = 0  # completions of this start that came from the journal
-        # episode → what its present play was given
+        # by episode: what its present play was given, and all that was paid for
         self._used: dict[str, set[CallKey]] = defaultdict(set)
-        self._known: dict[str, list[tuple[CallKey, Completion]]] = defaultdict(list)  # by episode
+        self._known: dict[str, dict[CallKey, Completion]] = defaultdict(dict)
         self._journal: Journal | None = None  # opened with the first completion
         self._closed = False
         self._lock = threading.Lock()
@@ -153,7 +152,6 @@ class PaidCalls:
             if request.episode in finished:
                 return False
             self._remember(request, completion)
-            self._count(completion)
             return True
 
         keep_lines(
@@ -165,10 +163,8 @@ class PaidCalls:
     def find(self, request: CallKey) -> Completion | None:
         """The completion that an earlier try of the episode got for the same request."""
         with self._lock:
-            known = self._known[request.episode]
-            completion = next((earlier for key, earlier in known if key == request), None)
+            completion = self._known[request.episode].get(request)
             if completion is not None:
-                self.replayed += 1
                 self._used[request.episode].add(request)
         return completion
 
@@ -191,12 +187,8 @@ class PaidCalls:
         return outcome
 
     def keep(self, request: CallKey, completion: Completion) -> None:
-        """Writes a completion down. One that answered the same step when other messages led to it
-        is paid for and lost: said in `usage`."""
+        """Writes a completion down."""
         with self._lock:
-            for key, lost in self._known[request.episode]:
-                if key.step == request.step and key != request:
-                    _discard(completion.usage, lost)
             # a thread that was left alone with a request in flight: what it brings is remembered by
             # nobody
             if self._closed:
@@ -206,18 +198,19 @@ class PaidCalls:
             self._journal.append({**vars(request), "completion": vars(completion)})
             self._remember(request, completion)
             self._used[request.episode].add(request)
-            self._count(completion)
 
-    def unused(self, episode: str) -> dict[str, float]:
+    def unused(self, episode: str) -> Counter[str]:
         """The usage, as discarded, of what the play that just ended was not given although an
-        earlier one had paid for it: it took another way and met its end before those steps. For the
+        earlier one had paid for it: a tool answered otherwise, or it met its end before. For the
         episode's transcript, once for each play."""
-        usage: dict[str, float] = {}
+        usage = Counter[str]()
         with self._lock:
             given_out = self._used.pop(episode, set())
-            for key, completion in self._known.get(episode, ()):
+            for key, lost in self._known.get(episode, {}).items():
                 if key not in given_out:
-                    _discard(usage, completion)
+                    counts = {name: lost.usage[name] for name in COUNTED if lost.usage.get(name)}
+                    usage.update({"discarded_requests": 1})
+                    usage.update({f"discarded_{name}": n for name, n in counts.items()})
         return usage
 
     def finish(self, episode: str) -> None:
@@ -245,30 +238,8 @@ class PaidCalls:
                 self.path.unlink(missing_ok=True)
 
     def _remember(self, request: CallKey, completion: Completion) -> None:
-        known = self._known[request.episode]
-        if completion.usage.get("discarded_requests"):  # it accounts for those before it
-            known[:] = [each for each in known if each[0].step != request.step]
-        known.append((request, completion))
-
-    def _count(self, completion: Completion) -> None:
-        """Each line by its own tokens: those that it says are discarded have a line of their
-        own."""
-        own = {
-            name: amount
-            for name, amount in completion.usage.items()
-            if not name.startswith("discarded_")
-        }
-        self.usage.update({"requests": 1, **own})
-
-
-def _discard(usage: dict[str, float], lost: Completion) -> None:
-    """Adds what `lost` cost to `usage`, and what it says was discarded before it."""
-    usage["discarded_requests"] = (
-        usage.get("discarded_requests", 0) + 1 + lost.usage.get("discarded_requests", 0)
-    )
-    for name in COUNTED:
-        if amount := lost.usage.get(name, 0) + lost.usage.get(f"discarded_{name}", 0):
-            usage[f"discarded_{name}"] = usage.get(f"discarded_{name}", 0) + amount
+        self._known[request.episode][request] = completion
+        self.usage.update({"requests": 1, **completion.usage})
 
 
 def _read(record: Any) -> tuple[CallKey, Completion]:

@@ -147,7 +147,10 @@ def take(session: Session, outcome: Completion | Fault, spares_filtered: bool = 
         count(session.transcript, **outcome.usage)
         if outcome.finish_reason == "content_filter" and spares_filtered:
             return session.fail("the endpoint's content filter refused a turn or cut it off")
-        session.take(turn_of(outcome, session.dialect.turns))
+        turn = turn_of(outcome, session.dialect.turns)
+        if not session.dialect.tools_in_prompt:
+            turn.told_apart = {}  # nobody is sent them
+        session.take(turn)
     elif outcome.kind == "context_overflow":
         session.overflow()
     else:
