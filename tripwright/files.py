@@ -109,7 +109,7 @@ def shared_token(path: Path) -> str:
     return token
 
 
-def lock(file: IO[Any], in_use: str) -> None:
+def lock(file: IO[Any] | int, in_use: str) -> None:
     """Until it is closed, or this process is gone, however it ended. Raises UserError, which says
     `in_use`, where another has it."""
     try:
@@ -127,10 +127,11 @@ def whole_folder(path: Path) -> Iterator[Path]:
     # its lock dies with this process; no link, since what it holds is removed
     folder = os.open(partial, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
-        if not _is_ours(folder, partial):
-            raise UserError(
-                f"Another process is writing '{path}' now. Wait for it, or choose another folder."
-            )
+        busy = f"Another process is writing '{path}' now. Wait for it, or choose another folder."
+        lock(folder, busy)
+        # the writer before us may have moved it into its place just now
+        if not (partial.exists() and os.path.samestat(os.fstat(folder), partial.stat())):
+            raise UserError(busy)
         for left in partial.iterdir():
             left.unlink() if left.is_symlink() or not left.is_dir() else shutil.rmtree(left)
         try:
@@ -141,15 +142,6 @@ def whole_folder(path: Path) -> Iterator[Path]:
         os.replace(partial, path)
     finally:
         os.close(folder)
-
-
-def _is_ours(folder: int, partial: Path) -> bool:
-    """Locks it. The writer before us may have moved it into its place just now."""
-    try:
-        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return os.path.samestat(os.fstat(folder), partial.stat())
-    except OSError:
-        return False
 
 
 @contextmanager

@@ -11,10 +11,13 @@ import pytest
 
 from tripwright.errors import UserError
 from tripwright.llm.client import Completion, Fault, RequestedCall
-from tripwright.llm.paid_calls import CallKey, CostLimitReached, PaidCalls, Prices
+from tripwright.llm.paid_calls import CallKey, CostLimitReached, PaidCalls, Prices, prices_of
 
 MESSAGES = [{"role": "user", "content": "Plan a trip."}]
-PRICES = Prices(1.0, 2.0)
+
+
+def limited(max_usd: float) -> Prices:
+    return Prices(1.0, 2.0, max_usd=max_usd)
 
 
 def says(
@@ -114,31 +117,29 @@ def test_lines_of_finished_episodes_go_and_the_file_with_the_last(tmp_path):
 
 
 def test_nothing_is_sent_once_the_money_is_spent(tmp_path):
-    calls = calls_at(tmp_path, prices=PRICES, max_usd=0.0002)  # a completion costs 0.00012
+    calls = calls_at(tmp_path, prices=limited(0.0002))  # a completion costs 0.00012
     calls.ask(request(step=0), says)
     calls.ask(request(step=1), says)
     with pytest.raises(CostLimitReached, match=r"cost \$0\.00024"):
         calls.ask(request(step=2), never)
-    later = calls_at(tmp_path, prices=PRICES, max_usd=0.0002)
+    later = calls_at(tmp_path, prices=limited(0.0002))
     assert later.find(request(step=0)) == says()  # what is paid for is still played
     with pytest.raises(CostLimitReached):
         later.ask(request(step=2), never)
     assert isinstance(
-        calls_at(tmp_path, prices=PRICES, max_usd=0.001).ask(request(step=2), says), Completion
+        calls_at(tmp_path, prices=limited(0.001)).ask(request(step=2), says), Completion
     )
 
 
 def test_earlier_episodes_count_towards_the_limit(tmp_path):
-    calls = calls_at(
-        tmp_path, usage={"requests": 3, "prompt_tokens": 300}, prices=PRICES, max_usd=0.0003
-    )
+    calls = calls_at(tmp_path, usage={"requests": 3, "prompt_tokens": 300}, prices=limited(0.0003))
     with pytest.raises(CostLimitReached):
         calls.ask(request(), never)
 
 
-def test_a_limit_needs_prices(tmp_path):
-    with pytest.raises(UserError, match="needs prices"):
-        PaidCalls(tmp_path / "calls.jsonl", max_usd=1.0)
+def test_a_limit_needs_prices():
+    with pytest.raises(UserError, match="price_in is missing"):
+        prices_of(None, None, max_usd=1.0)
 
 
 def test_a_run_that_stops_waits_for_what_is_under_way(tmp_path):

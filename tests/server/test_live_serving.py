@@ -109,8 +109,8 @@ def test_a_recorded_day_is_served_without_services(recorded, world):
     rows = {"problem": "not_recorded", "note": why}
     text = json.dumps({"error": why})
     assert missed.json() == {"text": text, "error": True, "rows": rows, "row_ends": []}
-    assert paged.status_code == 400 and "Leave page_rows out" in paged.json()["detail"]
-    assert foreign.status_code == 400 and "deeptravel_compact" in foreign.json()["detail"]
+    assert paged.status_code == 400 and "Leave page_rows out" in paged.json()["error"]["message"]
+    assert foreign.status_code == 400 and "deeptravel_compact" in foreign.json()["error"]["message"]
 
 
 def test_the_hash_says_what_is_served(recorded, services, world):
@@ -202,7 +202,7 @@ def test_a_service_that_does_not_answer_is_nobodys_answer(searching):
         ("POST", "/tools/flight_search", {}),
         ("GET", "/metrics", None),
     )
-    assert silent.status_code == 503 and silent.json()["detail"].startswith(
+    assert silent.status_code == 503 and silent.json()["error"]["message"].startswith(
         "web_search was not answered (bad_response): "
     )
     assert answered.json()["error"] is False and "museum" in answered.json()["text"]

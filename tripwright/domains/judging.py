@@ -63,14 +63,13 @@ class JudgingSettings:
     max_cost_usd: Annotated[float, Ge(0)] | None = None
 
     def __post_init__(self) -> None:
-        if self.max_cost_usd is not None and self.prices is None:
-            raise UserError("max_cost_usd needs price_in and price_out.")
+        _ = self.prices  # which refuses what does not go together
         if shown_url(self.base_url) != self.base_url:  # a run folder keeps these settings
             raise UserError("base_url holds a password: name a variable with api_key_env.")
 
     @property
     def prices(self) -> Prices | None:
-        return prices_of(self.price_in, self.price_out)
+        return prices_of(self.price_in, self.price_out, max_usd=self.max_cost_usd)
 
     @property
     def name(self) -> str:
@@ -89,7 +88,7 @@ class JudgingSettings:
         )
 
     def log(self, path: Path | None) -> JudgementLog:
-        return JudgementLog(path, self.prices, self.max_cost_usd)
+        return JudgementLog(path, self.prices)
 
     def card(self) -> dict[str, Any]:
         """What decides its verdicts, for a run card, and where it lives."""

@@ -205,7 +205,6 @@ def evaluate(  # long: most of it is help
             faults,
             tools,
             settings.prices,
-            settings.max_cost_usd,
             rounds,
         )
         # where a model judges nobody pays for the floor

@@ -15,7 +15,6 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, cast
@@ -64,7 +63,6 @@ def run(
     faults: Faults | None = None,
     tools: Tools | None = None,
     prices: Prices | None = None,
-    max_cost_usd: float | None = None,
     rounds: int = 1,
 ) -> dict[str, Any]:
     """Plays what `out` does not hold yet and returns the score of all that it then holds. `card`
@@ -74,12 +72,13 @@ def run(
     the calls that were hit. `tools` as in `open_session`. A run that asked an endpoint has its
     `usage` in the score, by `prices`. An episode that stays unscored is played `rounds` times; a
     round in which nothing was scored is the last. Raises CostLimitReached, a UserError, when the
-    folder, all starts together, has cost `max_cost_usd`; requests in flight still arrive.
+    folder, all starts together, has cost the most that `prices` allow; requests in flight still
+    arrive.
     """
     task_list = list(tasks)
     if len({task.id for task in task_list}) < len(task_list):
         raise ValueError("two tasks of a run have the same id")
-    calls = PaidCalls(out / CALLS, prices, max_cost_usd)
+    calls = PaidCalls(out / CALLS, prices)
     is_new = not (out / CARD).exists()
     # of what counts where no episode is of a group
     settings = (
@@ -229,7 +228,7 @@ def usage_entry(total: Counter[str], prices: Prices | None) -> dict[str, Any] | 
         "uncounted_requests": int(total["uncounted_requests"]),
         "discarded_requests": int(total["discarded_requests"]),
         "cost_usd": prices.usd(total) if prices else None,
-        "usd_per_million_tokens": asdict(prices) if prices else None,
+        "usd_per_million_tokens": prices.per_million if prices else None,
     }
 
 
@@ -314,14 +313,14 @@ class ProgressLine:
 
 
 def _paid(calls: PaidCalls) -> list[str]:
-    usage, cost, parts = calls.usage, calls.cost_usd, list[str]()
+    usage, prices, parts = calls.usage, calls.prices, list[str]()
     if usage["requests"]:
         parts.append(f"{usage['requests']:,} requests")
     if usage["prompt_tokens"]:
         parts.append(f"{usage['prompt_tokens']:,.0f} in {usage['completion_tokens']:,.0f} out")
-    if cost is not None:
-        limit = f" of ${calls.max_usd:g}" if calls.max_usd is not None else ""
-        parts.append(f"${cost:.2f}{limit}")
+    if prices is not None:
+        limit = f" of ${prices.max_usd:g}" if prices.max_usd is not None else ""
+        parts.append(f"${prices.usd(usage):.2f}{limit}")
     if calls.faults:
         parts.append(f"{calls.faults} faults")
     return parts

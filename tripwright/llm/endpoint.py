@@ -27,12 +27,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from urllib.parse import urljoin, urlsplit
 
 from tripwright import __version__
 from tripwright.errors import UserError
-from tripwright.llm.http import MAX_ANSWER_MB, Redaction, key_of, retry_after_s
+from tripwright.llm.http import MAX_ANSWER_MB, FaultKind, Redaction, key_of, retry_after_s
 
 if TYPE_CHECKING:
     import httpx2
@@ -135,18 +135,6 @@ FILTERS = ("content_filter", "data_inspection_failed", "content exists risk")
 ACCOUNT_HEADERS = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
 
 FINAL = ("rejected", "context_overflow", "content_filter")  # faults that another attempt has too
-
-FaultKind = Literal[
-    "timeout",
-    "connection",
-    "server_error",
-    "rate_limit",
-    "bad_response",
-    "rejected",
-    "context_overflow",
-    "content_filter",
-    "stopped",
-]
 
 
 @dataclass(frozen=True)

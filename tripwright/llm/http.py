@@ -106,8 +106,10 @@ def _forms(key: str) -> set[str]:
     return forms | {form.replace("+", "-").replace("/", "_") for form in forms}
 
 
+Usual = Literal["timeout", "connection", "server_error", "rate_limit", "bad_response"]
+# and those that vendors alone have, or models
 FaultKind = Literal[
-    "timeout", "connection", "server_error", "rate_limit", "bad_response", "unauthorized"
+    Usual, "unauthorized", "rejected", "context_overflow", "content_filter", "stopped"
 ]
 # of anybody's answer, unpacked: a thousand offers have a few, 32,000 tokens with their
 # log-probabilities two

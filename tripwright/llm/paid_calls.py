@@ -34,20 +34,22 @@ from tripwright.llm.client import Completion, Fault, RequestedCall
 
 @dataclass(frozen=True)
 class Prices:
-    """All in USD per million tokens. Without `cached_input`, prompt tokens that the server had in
-    its cache cost what others do."""
+    """In USD per million tokens, and after how many USD nothing is asked any more. Without
+    `cached_input`, prompt tokens that the server had in its cache cost what others do."""
 
     input: float
     output: float
     cached_input: float | None = None
+    max_usd: float | None = None
 
     def __post_init__(self) -> None:
         for name, price in asdict(self).items():
             if price is not None and not 0 <= price < math.inf:
-                raise UserError(
-                    f"A price is an amount in USD per million tokens, 0 or more; found {name}"
-                    f" {price}."
-                )
+                raise UserError(f"Prices are in USD, 0 or more; found {name} {price}.")
+
+    @property
+    def per_million(self) -> dict[str, float | None]:
+        return {name: usd for name, usd in asdict(self).items() if name != "max_usd"}
 
     def usd(self, usage: Mapping[str, float]) -> float:
         """Cost of the tokens that `usage` counts, those of completions that were paid for and could
@@ -59,30 +61,33 @@ class Prices:
         asked = (prompt - cached) * self.input + cached * (self.cached_input or 0.0)
         return (asked + completion * self.output) / 1e6
 
-    def check(self, usage: Mapping[str, float], max_usd: float | None) -> None:
+    def check(self, usage: Mapping[str, float]) -> None:
         """Before a request. Raises CostLimitReached where what `usage` counts has cost so much
         already."""
         cost = self.usd(usage)
-        if max_usd is not None and cost >= max_usd:
+        if self.max_usd is not None and cost >= self.max_usd:
             raise CostLimitReached(
-                f"Stopped by a max_cost_usd of {max_usd:g}: this has cost ${cost:.4g}. Nothing is"
-                " lost: the same command with a higher limit goes on where it stopped."
+                f"Stopped by a max_cost_usd of {self.max_usd:g}: this has cost ${cost:.4g}. Nothing"
+                " is lost: the same command with a higher limit goes on where it stopped."
             )
 
 
 def prices_of(
-    price_in: float | None, price_out: float | None, cached: float | None = None
+    price_in: float | None,
+    price_out: float | None,
+    cached: float | None = None,
+    max_usd: float | None = None,
 ) -> Prices | None:
-    """From the options of these names; None where none is given."""
-    if price_in is None and price_out is None and cached is None:
+    """From the settings of these names; None where none is given."""
+    if price_in is not None and price_out is not None:
+        return Prices(price_in, price_out, cached, max_usd)
+    if (price_in, price_out, cached, max_usd) == (None,) * 4:
         return None
-    if price_in is None or price_out is None:
-        missing = "--price-in" if price_in is None else "--price-out"
-        raise UserError(
-            f"Prices are --price-in and --price-out, both in USD per million tokens; {missing} is"
-            " missing."
-        )
-    return Prices(price_in, price_out, cached)
+    missing = "price_in" if price_in is None else "price_out"
+    raise UserError(
+        "Prices, and a limit on the cost, need price_in and price_out, both in USD per million"
+        f" tokens; {missing} is missing."
+    )
 
 
 COUNTED = ("prompt_tokens", "completion_tokens", "cached_tokens")
@@ -116,14 +121,11 @@ class PaidCalls:
     """The journal and the account of one run. Threads share it; one process at a time has it (the
     run folder is locked).
 
-    `prices` make tokens a cost; with `max_usd`, no request is made once the run has cost so much,
-    earlier starts included.
+    `prices` make tokens a cost, that of earlier starts included.
     """
 
-    def __init__(self, path: Path, prices: Prices | None = None, max_usd: float | None = None):
-        if max_usd is not None and prices is None:
-            raise UserError("A limit on the cost needs prices: give --price-in and --price-out.")
-        self.path, self.prices, self.max_usd = path, prices, max_usd
+    def __init__(self, path: Path, prices: Prices | None = None):
+        self.path, self.prices = path, prices
         # of the whole run: requests, COUNTED, uncounted_requests; discarded_… of finished episodes
         self.usage: Counter[str] = Counter()
         # requests of this start that ended without a completion, after their retries
@@ -172,7 +174,7 @@ class PaidCalls:
         """Sends a request and keeps its completion. Raises CostLimitReached instead of sending."""
         with self._lock:
             if self.prices is not None:
-                self.prices.check(self.usage, self.max_usd)
+                self.prices.check(self.usage)
             self._in_flight += 1
         try:
             outcome = send()
@@ -253,11 +255,8 @@ class JudgementLog:
     """Written by one process at a time, by many threads. Without a path it remembers for as long as
     it lives."""
 
-    def __init__(
-        self, path: Path | None = None, prices: Prices | None = None, max_usd: float | None = None
-    ):
-        """With `max_usd` nobody is asked once all that stands here has cost so much."""
-        self.path, self.prices, self.max_usd = path, prices, max_usd
+    def __init__(self, path: Path | None = None, prices: Prices | None = None):
+        self.path, self.prices = path, prices
         self.usage = Counter[str]()  # of all votes, those of earlier starts too
         self._votes: dict[str, dict[int, dict[str, Any]]] = defaultdict(dict)
         self._lock = threading.Lock()
@@ -293,7 +292,7 @@ class JudgementLog:
         """Before a request. Raises CostLimitReached."""
         if self.prices is not None:
             with self._lock:
-                self.prices.check(self.usage, self.max_usd)
+                self.prices.check(self.usage)
 
     def add(self, line: dict[str, Any]) -> None:
         with self._lock:

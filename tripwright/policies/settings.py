@@ -217,7 +217,7 @@ class PolicySettings:
 
     @property
     def prices(self) -> Prices | None:
-        return prices_of(self.price_in, self.price_out, self.price_cached)
+        return prices_of(self.price_in, self.price_out, self.price_cached, self.max_cost_usd)
 
     def refuse(self, policy: str, options: Iterable[str], others: str) -> None:
         """Raises UserError where `policy` was given one of the options, which only `others`

@@ -29,7 +29,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from annotated_types import Ge, Gt, Le, Len, MinLen
 from fastapi import Depends, FastAPI, Query
-from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -43,7 +42,7 @@ from tripwright.errors import UserError
 from tripwright.files import shared_token
 from tripwright.llm.client import RequestedCall
 from tripwright.policies.endpoint import TOOL_CALL, call_text
-from tripwright.server.serving import within
+from tripwright.server.serving import refusals, within
 
 if TYPE_CHECKING:
     from tripwright.inference.service import TokenService
@@ -243,10 +242,9 @@ class ModelApi:
         self.kept = OrderedDict[bytes, tuple[str, list[dict[str, Any]]]]()
         self.format = lru_cache(8)(lambda tools: ChatFormat(tokenizer, json.loads(tools)))
         self.going.set()
-        kinds = (RequestValidationError, UserError, HTTPException)
         routes = FastAPI(
             openapi_url=None,
-            exception_handlers=dict.fromkeys(kinds, _refused),
+            exception_handlers=refusals(400),
             dependencies=[Depends(self.has_token)],
         )
 
@@ -548,13 +546,3 @@ async def _events(
     if counts:
         yield event(usage=answer["usage"])
     yield "data: [DONE]\n\n"
-
-
-async def _refused(_: Request, error: Exception) -> Response:
-    status, message = 400, str(error)
-    if isinstance(error, HTTPException):
-        status, message = error.status_code, error.detail
-    elif isinstance(error, RequestValidationError):
-        first = error.errors()[0]
-        message = f"'{'.'.join(map(str, first['loc'][1:]))}': {first['msg']}"
-    return JSONResponse({"error": {"message": message, "code": status}}, status)

@@ -13,6 +13,7 @@ import socket
 import sys
 import traceback
 from collections.abc import Callable, MutableMapping, Sequence
+from dataclasses import asdict
 from functools import partial
 from multiprocessing import parent_process
 from tempfile import TemporaryDirectory
@@ -20,7 +21,8 @@ from threading import Thread
 from typing import Any
 
 import uvicorn
-from fastapi import FastAPI
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.docs import get_swagger_ui_html
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
@@ -30,9 +32,11 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive
 from uvicorn.supervisors import Multiprocess
 
+from tripwright.domains.desk import FormProblems
 from tripwright.errors import UserError
 from tripwright.progress import harmless
-from tripwright.server.guard import BoundedProtocol, Guard
+from tripwright.server.guard import BoundedProtocol, Guard, problem
+from tripwright.tools.toolbox import ToolHostDown
 
 
 def say(line: str) -> None:
@@ -52,6 +56,34 @@ def _write(text: str) -> None:
         sys.stderr.flush()
     except (OSError, ValueError):  # its reader left, its disk is full, or it was closed
         return
+
+
+async def refused(_: Request, error: Exception, mistake: int = 422) -> Response:
+    """The answer in place of what a route raised; `mistake`: the status of a UserError."""
+    match error:
+        case HTTPException():
+            return problem(error.status_code, str(error.detail), headers=dict(error.headers or {}))
+        case RequestValidationError():
+            problems = [
+                {"field": ".".join(map(str, each["loc"][1:])), "message": each["msg"]}
+                for each in error.errors()
+            ]
+            words = "; ".join(f"{each['field']}: {each['message']}" for each in problems)
+            return problem(mistake, words, [{**each, "nearest": []} for each in problems])
+        case FormProblems():
+            return problem(mistake, str(error), [asdict(each) for each in error.problems])
+        case UserError():
+            return problem(mistake, str(error))
+        case ToolHostDown():
+            return problem(503, str(error))
+    say_traceback()
+    return problem(500, "The server failed on this request; its log says why.")
+
+
+def refusals(mistake: int = 422) -> dict[Any, Any]:
+    """FastAPI's `exception_handlers`."""
+    kinds = (HTTPException, RequestValidationError, UserError, ToolHostDown, Exception)
+    return dict.fromkeys(kinds, partial(refused, mistake=mistake))
 
 
 def within(receive: Receive, most_bytes: int) -> Receive:

@@ -20,7 +20,6 @@ from anyio import CapacityLimiter, to_thread
 from fastapi import FastAPI
 from prometheus_client import CONTENT_TYPE_LATEST, Counter, Histogram
 from pydantic import BaseModel, ConfigDict, ValidationError
-from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -28,11 +27,11 @@ from starlette.routing import Route
 from tripwright import __version__
 from tripwright.domains import alike, domain_of_face, face_named, faces, open_folder
 from tripwright.errors import UserError, first_problem
-from tripwright.server.serving import add_docs, metrics_page, say_traceback, within
+from tripwright.server.serving import add_docs, metrics_page, refusals, refused, within
 from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.face import Face
 from tripwright.tools.remote import MAX_BODY_BYTES, WORLD_HEADER
-from tripwright.tools.toolbox import ToolHostDown, Tools
+from tripwright.tools.toolbox import Tools
 from tripwright.world.store import World
 
 # one label for every name that is no tool: what is asked for may be any text that a model wrote
@@ -106,7 +105,7 @@ class ServedTools:
     def call(self, path: str, body: bytes, query: bytes) -> tuple[str, ToolAnswer]:
         """What was called, by the core's name, and its answer. At /tools/NAME the body holds the
         arguments, at /tools name and arguments; both may be anything that a model wrote."""
-        name, arguments = path.removeprefix("/tools/"), _text(body)
+        name, arguments = path.removeprefix("/tools/"), body.decode("utf-8", "replace")
         if path == "/tools":
             try:
                 call = json.loads(arguments.removeprefix("\ufeff"))
@@ -138,15 +137,6 @@ def world_tools(world: Path, face: str) -> ServedTools:
     )
 
 
-def _text(body: bytes) -> str:
-    """JSON may hold lone surrogates, and ours sends them as it got them; other bytes that are no
-    UTF-8 become a mark."""
-    try:
-        return body.decode("utf-8", "surrogatepass")
-    except UnicodeDecodeError:
-        return body.decode("utf-8", "replace")
-
-
 CALLS = (
     "A call that a tool cannot serve (an unknown city, a wrong argument, a body that is no JSON) is"
     " answered with status 200 and an error: the text is what the agent reads. Other status codes"
@@ -162,10 +152,6 @@ class SentAnswer(BaseModel):
     error: bool
     rows: dict[str, Any]
     row_ends: list[int]
-
-
-class SentProblem(BaseModel):
-    detail: str
 
 
 # `arguments` is an object, or the JSON text of one, as models write it
@@ -190,6 +176,7 @@ class ToolsApp(FastAPI):
             docs_url=None,  # FastAPI's own page loads its scripts from elsewhere
             redoc_url=None,
             lifespan=self._lifespan,
+            exception_handlers=refusals(400),
         )
         self.answers = answers
         self._header = {WORLD_HEADER: str(answers.manifest["content_hash"])}
@@ -216,25 +203,14 @@ class ToolsApp(FastAPI):
             text = json.dumps(answer.to_json(), separators=(",", ":"))
         except ClientDisconnect:
             return Response()  # nobody waits for it
-        except ToolHostDown as fault:
-            UNANSWERED.inc()
-            return self._problem(503, str(fault))
-        except HTTPException as refused:
-            REFUSED.labels(refused.status_code).inc()
-            return self._problem(refused.status_code, refused.detail)
-        except UserError as error:
-            REFUSED.labels(400).inc()
-            return self._problem(400, str(error))
-        except Exception:
-            say_traceback()
-            FAULTS.inc()
-            return self._problem(500, "The server failed on this call; its log says why.")
+        except Exception as error:
+            answered = await refused(request, error, 400)
+            status = answered.status_code
+            {503: UNANSWERED, 500: FAULTS}.get(status, REFUSED.labels(status)).inc()
+            return answered
         seconds = TOOL_SECONDS.labels(tool, "error" if answer.error else "ok")
         seconds.observe(time.perf_counter() - started)
         return Response(text, 200, self._header, "application/json")
-
-    def _problem(self, status: int, detail: str) -> Response:
-        return Response(json.dumps({"detail": detail}), status, self._header, "application/json")
 
     @asynccontextmanager
     async def _lifespan(self, _: FastAPI) -> AsyncIterator[None]:
@@ -254,10 +230,7 @@ class ToolsApp(FastAPI):
 
         @self.get("/tools", openapi_extra={"parameters": self._wording(list(served.faces))})
         async def tools(request: Request) -> Json:
-            try:
-                box = served.toolbox(request.scope["query_string"])
-            except UserError as error:
-                raise HTTPException(400, str(error)) from None
+            box = served.toolbox(request.scope["query_string"])
             return {"face": box.face.name, "faces": list(served.faces), "schemas": box.schemas}
 
         @self.get("/metrics", include_in_schema=False)
@@ -289,7 +262,7 @@ class ToolsApp(FastAPI):
             methods=["POST"],
             summary=summary,
             response_model=SentAnswer,
-            responses={status: {"model": SentProblem} for status in refusals},
+            responses={status: {} for status in refusals},
             openapi_extra={
                 "parameters": self._wording(faces),
                 "requestBody": {"required": True, "content": {"application/json": body}},

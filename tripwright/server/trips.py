@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from fastapi import APIRouter, FastAPI, Request, Response
-from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse
 from prometheus_client import CONTENT_TYPE_LATEST, Counter
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
@@ -31,16 +30,14 @@ from starlette.requests import ClientDisconnect
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from tripwright.domains.desk import FormProblems
-from tripwright.errors import UserError, named
+from tripwright.errors import named
 from tripwright.evals.report.page import page_file
 from tripwright.server import TripServer
 from tripwright.server.agency import Agency, TripJobs, open_agency
-from tripwright.server.guard import OwnerPace, problem, sendable
+from tripwright.server.guard import OwnerPace, sendable
 from tripwright.server.runs import RunPages
-from tripwright.server.serving import add_docs, metrics_page, say, say_traceback, within
+from tripwright.server.serving import add_docs, metrics_page, refusals, say, within
 from tripwright.server.store import MOST_UNFINISHED, OVER, TripStore, public, summary
-from tripwright.tools.toolbox import ToolHostDown
 
 REQUESTS = Counter(
     "tripwright_requests_total", "Requests by route and status.", ["method", "route", "status"]
@@ -285,7 +282,13 @@ def make_app(agency: Agency, settings: TripServer) -> FastAPI:
         await drawing
         await run_in_threadpool(jobs.stop)
 
-    app = FastAPI(title="tripwright", docs_url=None, redoc_url=None, lifespan=lifespan)
+    app = FastAPI(
+        title="tripwright",
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+        exception_handlers=refusals(),
+    )
     trips = TripRoutes(agency, store, jobs, settings.keys)
     app.include_router(trips.router)
     if agency.desk.routes is not None:
@@ -296,8 +299,6 @@ def make_app(agency: Agency, settings: TripServer) -> FastAPI:
     if settings.runs is not None:
         app.include_router(RunPages(settings.runs).router)
     app.add_middleware(RequestLog)
-    for kind in (HTTPException, RequestValidationError, UserError, ToolHostDown, Exception):
-        app.add_exception_handler(kind, _refusal)
     return app
 
 
@@ -333,25 +334,3 @@ def _pages() -> APIRouter:
 
 def _hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-async def _refusal(_: Request, error: Exception) -> Response:
-    match error:
-        case HTTPException():
-            headers = dict(error.headers or {})
-            return problem(error.status_code, str(error.detail), headers=headers)
-        case RequestValidationError():
-            problems = [
-                {"field": ".".join(map(str, each["loc"][1:])), "message": each["msg"]}
-                for each in error.errors()
-            ]
-            words = "; ".join(f"{each['field']}: {each['message']}" for each in problems)
-            return problem(422, words, [{**each, "nearest": []} for each in problems])
-        case FormProblems():
-            return problem(422, str(error), [asdict(each) for each in error.problems])
-        case UserError():
-            return problem(422, str(error))
-        case ToolHostDown():
-            return problem(503, str(error))
-    say_traceback()
-    return problem(500, "The server failed on this request; its log says why.")

@@ -21,8 +21,8 @@ from tripwright.llm.paid_calls import JudgementLog, Prices
 )
 def test_a_judge_that_disagrees_with_itself(judge, tmp_path, votes, conclusion, agreed):
     judge.replies = [getattr(said, vote) for vote in votes]
-    with JudgementLog(tmp_path / "judgements.jsonl") as log:
-        verifier = LlmJudge(judge.endpoint(), votes=len(votes), log=log, prices=Prices(2.0, 8.0))
+    with JudgementLog(tmp_path / "judgements.jsonl", Prices(2.0, 8.0)) as log:
+        verifier = LlmJudge(judge.endpoint(), votes=len(votes), log=log)
         found = verifier.trajectory(said.REQUEST, said.episode())
     assert found.conclusion == conclusion
     # 1,000 prompt tokens at 2 USD and 100 completion tokens at 8 USD per million are 0.0028 USD.

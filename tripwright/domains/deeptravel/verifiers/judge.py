@@ -64,7 +64,7 @@ from tripwright.errors import UserError, first_problem, object_of_distinct_keys
 from tripwright.files import toml_table
 from tripwright.llm.client import ChatEndpoint, Completion, Fault
 from tripwright.llm.endpoint import map_unordered
-from tripwright.llm.paid_calls import JudgementLog, Prices
+from tripwright.llm.paid_calls import JudgementLog
 from tripwright.transcript import ToolCall, Transcript
 
 READ_ATTEMPTS = 2  # replies, the second after being told what could not be read
@@ -354,9 +354,8 @@ class LlmJudge:
         rubrics: Rubrics | None = None,
         votes: int = 1,
         log: JudgementLog | None = None,
-        prices: Prices | None = None,
     ):
-        self.endpoint, self.votes, self.prices = endpoint, votes, prices
+        self.endpoint, self.votes = endpoint, votes
         self.rubrics = rubrics or load_rubrics()
         self.log = log or JudgementLog()
         self._counts: Counter[str] = Counter()
@@ -383,7 +382,7 @@ class LlmJudge:
             counts: dict[str, float] = dict(self._counts)
         agreements, items = counts.pop("agreements", 0), counts.get("items")
         counts = {**dict.fromkeys(COUNTED, 0), **_rounded(counts)}
-        cost = {"usd": self.prices.usd(counts)} if self.prices else {}
+        cost = {"usd": self.log.prices.usd(counts)} if self.log.prices else {}
         return {**counts, "agreement": agreements / items if items else None, **cost}
 
     def trajectory(self, request: TravelRequest, transcript: Transcript) -> TrajectoryFinding:
@@ -522,7 +521,7 @@ class JudgeSettings(JudgingSettings):
 
     def verifier(self, log: JudgementLog) -> LlmJudge:
         rubrics = load_rubrics(Path(self.rubrics) if self.rubrics is not None else None)
-        return LlmJudge(self.endpoint(), rubrics, self.votes, log, self.prices)
+        return LlmJudge(self.endpoint(), rubrics, self.votes, log)
 
     @property
     def items_at_once(self) -> int:
