@@ -152,7 +152,7 @@ def constant_app(world: Path, size: int) -> ToolsApp:
         def call(self, path: str, body: bytes, query: bytes) -> tuple[str, ToolAnswer]:
             return answer
 
-    return ToolsApp(Constant(**vars(world_tools(world, FACES[0]))))
+    return ToolsApp(lambda: Constant(**vars(world_tools(world, FACES[0]))))
 
 
 def handler_app(world: Path, size: int) -> Any:

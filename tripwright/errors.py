@@ -82,6 +82,23 @@ def read_json(text: bytes, keeps_repeated: bool = False) -> Any:
         raise NotJson("a number with too many digits") from None
 
 
+def json_at(text: bytes, where: object) -> Any:
+    """The same. Raises UserError, which says where it is."""
+    try:
+        return read_json(text)
+    except NotJson as problem:
+        raise UserError(f"{where}: not JSON ({problem}).") from None
+
+
+def object_or_none(text: bytes) -> dict[str, Any] | None:
+    """The JSON object in one line; None where it holds none."""
+    try:
+        record = read_json(text)
+    except NotJson:
+        return None
+    return record if isinstance(record, dict) else None
+
+
 def object_of_distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An `object_pairs_hook`. Raises NotJson."""
     record = object_of_pairs(pairs)

@@ -25,7 +25,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any, NamedTuple, Self
 
-from tripwright.errors import NotJson, UserError, first_line, read_json
+from tripwright.errors import NotJson, UserError, first_line, json_at, object_or_none, read_json
 
 MB = 1 << 20
 # a TOML file; what is read into memory whole, such as a JSON object or a training's metrics, and
@@ -205,12 +205,8 @@ def json_lines(path: Path) -> Iterator[tuple[int, Any]]:
     no JSON."""
     with open_file(path, follow=True) as lines:
         for number, line in enumerate(lines, start=1):
-            if not line.strip():
-                continue
-            try:
-                yield number, read_json(line)
-            except NotJson as problem:
-                raise UserError(f"{path}:{number}: not JSON ({problem}).") from None
+            if line.strip():
+                yield number, json_at(line, f"{path}:{number}")
 
 
 # how a text begins that a spreadsheet takes for a formula: a number is none
@@ -290,16 +286,9 @@ def whole_lines(path: Path, most: int | None = None) -> Iterator[Line]:
         for number, text in enumerate(iter(lambda: lines.readline(MOST_AT_ONCE), b""), start=1):
             if len(text) == MOST_AT_ONCE:
                 raise UserError(f"{path}:{number}: a line of {MOST_AT_ONCE // MB} MB or more.")
-            if not text.isspace() and (text.endswith(b"\n") or _is_object(text)):
+            if not text.isspace() and (text.endswith(b"\n") or object_or_none(text) is not None):
                 yield Line(number, offset, text)
             offset += len(text)
-
-
-def _is_object(text: bytes) -> bool:
-    try:
-        return isinstance(read_json(text), dict)
-    except NotJson:
-        return False
 
 
 # is shown a record; raises KeyError, TypeError, ValueError or AttributeError where it is of another

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from tripwright.errors import NotJson, UserError, printable, read_json
+from tripwright.errors import NotJson, UserError, object_or_none, printable, read_json
 from tripwright.files import (
     MOST_AT_ONCE,
     Journal,
@@ -179,13 +179,6 @@ def episode_lines(path: Path, at: Iterable[LinePlace] | None = None) -> Iterator
             yield EpisodeLine(path, place, lines.readline())
 
 
-def episodes(path: Path) -> Iterator[Record]:
-    """The latest record of each episode, one at a time, in the order of the file. Raises UserError
-    for a line that is no JSON object."""
-    for line in episode_lines(path):
-        yield line.record()
-
-
 def record_at(path: Path, place: LinePlace) -> Record:
     """For readers that come back to an episode."""
     (line,) = episode_lines(path, [place])
@@ -239,11 +232,7 @@ def logged_steps(metrics: Path) -> tuple[list[Record], int]:
 def readable_lines(path: Path) -> Iterator[Record]:
     """The objects of a file of lines that a training writes; {} for a line that holds none."""
     for line in whole_lines(path, MOST_AT_ONCE) if os.path.lexists(path) else ():
-        try:
-            record = read_json(line.text)
-        except NotJson:
-            record = None
-        yield record if isinstance(record, dict) else {}
+        yield object_or_none(line.text) or {}
 
 
 def rewind_metrics(metrics: Path, stage: str, step: int) -> float:
@@ -276,10 +265,7 @@ def id_in(record: Mapping[str, Any]) -> str:
 
 def _id_of(text: bytes) -> str | None:
     """Without reading the whole line where it begins with its id, as those of a run do."""
-    try:
-        if leading := _LEADING_ID.match(text):
-            return str(read_json(leading[1]))
-        record = read_json(text)
-    except NotJson:
-        return None  # told when the line is read
-    return str(record["id"]) if isinstance(record, dict) and record.get("id") is not None else None
+    if leading := _LEADING_ID.match(text):
+        text = b'{"id": %s}' % leading[1]
+    id = (object_or_none(text) or {}).get("id")  # a line that holds no object is told when read
+    return None if id is None else str(id)

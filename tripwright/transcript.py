@@ -11,6 +11,7 @@ around them has mask 0.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -185,7 +186,7 @@ class Transcript:
     answer: str | None = None  # the text inside <answer>…</answer>
     fault: str | None = None  # why it is unscored
     # endpoint accounting: prompt_tokens, completion_tokens, seconds
-    usage: dict[str, float] = field(default_factory=dict)
+    usage: Counter[str] = field(default_factory=Counter)
     parent: str | None = None  # id of the episode it was forked from (row S7)
     forked_at: int | None = None  # how many tokens it shares with its parent, at the least
 
@@ -195,7 +196,7 @@ class Transcript:
     _lists_of: Sequence[Segment] = field(default=(), init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        self.segments = tuple(self.segments)
+        self.segments, self.usage = tuple(self.segments), Counter(self.usage)
 
     def add(self, segment: Segment) -> None:
         """Appends a segment, whose tokens stay as they are from then on."""
@@ -335,7 +336,7 @@ class Transcript:
             stop,
             record.get("answer"),
             record.get("fault"),
-            record.get("usage") or {},
+            Counter(record.get("usage") or {}),
             record.get("parent"),
             record.get("forked_at"),
         )

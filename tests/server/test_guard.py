@@ -31,7 +31,7 @@ def app(request, world_folder, tmp_path, monkeypatch) -> Any:
     monkeypatch.setattr(model_api, "MOST_BODY_BYTES", 2_000_000)
     service = cast(Any, SimpleNamespace(memory_mb=0))
     apps = {
-        "tools": lambda: tools_api.ToolsApp(tools_api.world_tools(world_folder, "compact")),
+        "tools": lambda: tools_api.ToolsApp(lambda: tools_api.world_tools(world_folder, "compact")),
         "trips": lambda: trips.make_app(
             small_desk.agency(), TripServer(state=tmp_path / "trips.sqlite")
         ),

@@ -53,7 +53,7 @@ def talk(
     options: PlaceOptions, *requests: tuple[str, str, Any], on_fault: OnFault = "stop"
 ) -> list[Any]:
     """The responses of one worker to (method, path, JSON body or None), one after the other."""
-    app = ToolsApp(live_tools(options, on_fault))
+    app = ToolsApp(lambda: live_tools(options, on_fault))
 
     async def ask_all() -> list[Any]:
         transport = httpx2.ASGITransport(app=app)
@@ -217,7 +217,7 @@ def test_a_service_that_does_not_answer_is_nobodys_answer(searching):
 
 
 def test_a_slow_service_holds_nobody_up(searching):
-    app = ToolsApp(live_tools(PlaceOptions(services=searching), "stop"))
+    app = ToolsApp(lambda: live_tools(PlaceOptions(services=searching), "stop"))
 
     async def play() -> None:
         async with httpx2.AsyncClient(

@@ -115,11 +115,10 @@ class Opening(NamedTuple):
 
 
 def opening_thoughts(text: str, form: TurnFormat) -> Opening:
-    """Each tag once and in the form's order; an unclosed thought is read like any other text. One
-    that was never opened is passed over, and its closing tag is a stray one."""
-    thoughts, rest, unopened = [], text, opened(text, form) != text
-    if unopened:
-        rest = text.rpartition(f"</{form.thoughts[0]}>")[2]
+    """Each tag once and in the form's order; an unclosed thought is read like any other text. Of
+    one that was never opened the closing tag is a stray one."""
+    thoughts, rest = list[str](), opened(text, form)
+    unopened = rest != text
     for tag in form.thoughts:
         head, begun, body = rest.partition(f"<{tag}>")
         if not begun or head.strip():

@@ -51,8 +51,7 @@ def tools(
     were sent by then are still answered.
 
     A line on stderr says where. GET /docs there lists the calls; /metrics is for Prometheus.
-    Neither encryption nor passwords, nor limits on slow clients: put a proxy before it where
-    strangers can reach it.
+    Neither encryption nor passwords: put a proxy before it where strangers can reach it.
 
     Live tools are the six of dialect deeptravel. They answer from --services, with --store through
     the sandbox that remembers, and with --replay from a recorded day. Several workers need a store,
@@ -67,13 +66,13 @@ def tools(
       curl http://127.0.0.1:8321/openapi.json
     """
     from tripwright.server.serving import serve_app
-    from tripwright.server.tools_api import make_app
+    from tripwright.server.tools_api import ToolsApp
 
     open_tools, what, names = _served(place, face, on_fault, workers)
     face = face or names[0]
     faces = ", ".join(f"{each} (default)" if each == face else each for each in names)
     about = f"{counted(workers, 'worker')}; faces {faces}"
-    make = partial(make_app, partial(open_tools, face))
+    make = partial(ToolsApp, partial(open_tools, face))
 
     def announce(url: str) -> str:
         return f"serving {what} at {url} ({about}; docs {url}/docs)"

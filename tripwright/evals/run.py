@@ -30,7 +30,6 @@ from tripwright.evals.scoreboard import score_records
 from tripwright.files import Journal, write_atomically
 from tripwright.llm.paid_calls import PaidCalls, Prices
 from tripwright.policies.base import KeepsCalls
-from tripwright.policies.endpoint import count
 from tripwright.progress import StatusLine
 from tripwright.runs import (
     CALLS,
@@ -183,7 +182,7 @@ def _play_rounds(
         # a generator: given up at once when the run is, not when memory is cleaned
         with closing(cast(Any, play_tasks(remaining))) as episodes:
             for episode in episodes:
-                count(episode.transcript, **calls.unused(episode.task.id))
+                episode.transcript.usage.update(calls.unused(episode.task.id))
                 journal.append(episode.record())
                 if episode.verdict is None and UNJUDGED not in episode.more:
                     unscored.add(episode.task.id)

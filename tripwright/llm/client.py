@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tripwright.errors import UserError
-from tripwright.llm.endpoint import Endpoint, Fault, FaultKind, Reply
+from tripwright.llm.endpoint import Endpoint, Fault, Reply
 
-__all__ = ["ChatEndpoint", "Completion", "Fault", "FaultKind", "RequestedCall"]
+__all__ = ["ChatEndpoint", "Completion", "Fault", "RequestedCall"]
 
 # what is said of tools where they are refused
 OF_TOOLS = dict.fromkeys(("reasoning_content", "tool"), "tools")

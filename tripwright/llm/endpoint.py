@@ -30,9 +30,15 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from urllib.parse import urljoin, urlsplit
 
-from tripwright import __version__
 from tripwright.errors import UserError
-from tripwright.llm.http import MAX_ANSWER_MB, FaultKind, Redaction, key_of, retry_after_s
+from tripwright.llm.http import (
+    MAX_ANSWER_MB,
+    USER_AGENT,
+    FaultKind,
+    Redaction,
+    key_of,
+    retry_after_s,
+)
 
 if TYPE_CHECKING:
     import httpx2
@@ -131,8 +137,6 @@ HOPELESS_STATUS = {401, 402, 403, 404}
 OVERFLOWS = ("context_length", "context length", "context window", "maximum model length")
 # what they say of a prompt that their content filter refuses: OpenAI's, Alibaba's, DeepSeek's
 FILTERS = ("content_filter", "data_inspection_failed", "content exists risk")
-# header → environment variable
-ACCOUNT_HEADERS = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
 
 FINAL = ("rejected", "context_overflow", "content_filter")  # faults that another attempt has too
 
@@ -306,15 +310,13 @@ class Endpoint:
 
     def _headers(self) -> dict[str, str]:
         """Read for each request: a key may be set anew while a long run is under way."""
-        key = self.api_key or key_of(self.api_key_env) or "no-key"
-        named = ((header, os.environ.get(name)) for header, name in ACCOUNT_HEADERS.items())
-        account = {header: value for header, value in named if value}
-        fixed = {
+        return {
+            "Authorization": f"Bearer {self.api_key or key_of(self.api_key_env) or 'no-key'}",
             "Content-Type": "application/json",
             "Accept-Encoding": "gzip",  # which can be unpacked piece by piece
-            "User-Agent": f"tripwright/{__version__}",
+            "User-Agent": USER_AGENT,
+            **self.headers,
         }
-        return {"Authorization": f"Bearer {key}", **fixed, **account, **self.headers}
 
     def _status_fault(self, status: int, headers: Mapping[str, str], body: str) -> Fault:
         if 300 <= status < 400 and (target := headers.get("location")):

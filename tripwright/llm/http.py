@@ -18,8 +18,8 @@ from urllib.parse import quote, quote_plus
 from tripwright import __version__
 from tripwright.errors import UserError, printable
 
-_NAME = re.compile(
-    r"(^|_)(API_?KEY|ACCESS_?KEY|SECRET_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIALS?)$",
+NAME_OF_KEY = re.compile(  # of a variable, or of an option in a file
+    r"(^|[_-])((api|access|secret)?key|token|secret|passw(or)?d|credential|authorization|bearer)s?$",
     re.IGNORECASE,
 )
 PLACE_OF_KEY = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")  # of a key in a URL: {MY_KEY}
@@ -59,7 +59,7 @@ class Redaction:
 
     def __init__(self, environment: Mapping[str, str] | None = None):
         variables = (os.environ if environment is None else environment).items()
-        values = {value.strip() for name, value in variables if _NAME.search(name)}
+        values = {value.strip() for name, value in variables if NAME_OF_KEY.search(name)}
         values |= _keys_read if environment is None else set()
         keys = [value for value in values if len(value) >= FEWEST_CHARACTERS]
         # the longest first: a key may be part of a longer one

@@ -135,8 +135,7 @@ class PaidCalls:
         self._known: dict[str, dict[CallKey, Completion]] = defaultdict(dict)
         self._journal: Journal | None = None  # opened with the first completion
         self._closed = False
-        self._lock = threading.Lock()
-        self._landed = threading.Condition(self._lock)
+        self._lock = threading.Condition()
         self._in_flight = 0
 
     @property
@@ -181,9 +180,9 @@ class PaidCalls:
             if isinstance(outcome, Completion):
                 self.keep(request, outcome)
         finally:
-            with self._landed:
+            with self._lock:
                 self._in_flight -= 1
-                self._landed.notify_all()
+                self._lock.notify_all()
         with self._lock:
             self.faults += isinstance(outcome, Fault) and outcome.kind != "context_overflow"
         return outcome
@@ -224,9 +223,9 @@ class PaidCalls:
         """Waits at most so long for the requests in flight, which are paid for. Returns how many
         did not arrive."""
         deadline = time.monotonic() + seconds
-        with self._landed:
+        with self._lock:
             while self._in_flight and (left_s := deadline - time.monotonic()) > 0:
-                self._landed.wait(left_s)
+                self._lock.wait(left_s)
             return self._in_flight
 
     def close(self, all_done: bool) -> None:

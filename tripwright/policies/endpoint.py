@@ -142,9 +142,9 @@ class EndpointPolicy:
 
 def take(session: Session, outcome: Completion | Fault, spares_filtered: bool = False) -> None:
     """What a request came to, as the session's next turn or as its end."""
-    count(session.transcript, requests=1)
+    session.transcript.usage["requests"] += 1
     if isinstance(outcome, Completion):
-        count(session.transcript, **outcome.usage)
+        session.transcript.usage.update(outcome.usage)
         if outcome.finish_reason == "content_filter" and spares_filtered:
             return session.fail("the endpoint's content filter refused a turn or cut it off")
         turn = turn_of(outcome, session.dialect.turns)
@@ -161,11 +161,6 @@ def notation(dialect: Dialect, native_tools: bool) -> Notation:
     if not dialect.tools_in_prompt:
         return "verbatim"
     return "native" if native_tools else "hermes"
-
-
-def count(transcript: Transcript, **amounts: float) -> None:
-    for name, amount in amounts.items():
-        transcript.usage[name] = transcript.usage.get(name, 0) + amount
 
 
 def turn_of(completion: Completion, form: TurnFormat) -> Turn:

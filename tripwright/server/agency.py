@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import asdict, dataclass
@@ -48,7 +49,7 @@ from tripwright.evals.evaluate import choose_policy
 from tripwright.llm.client import ChatEndpoint, Completion
 from tripwright.policies.settings import PolicySettings
 from tripwright.server import TripServer
-from tripwright.server.serving import say, say_traceback
+from tripwright.server.serving import say
 from tripwright.server.store import TripStore
 from tripwright.transcript import ToolCall
 
@@ -217,7 +218,7 @@ class TripJobs:
             except GivenUp:
                 pass
             except Exception:
-                say_traceback()
+                say(traceback.format_exc())
                 error = "The server failed on this trip; its log says why."
                 self._store.finish(id, "failed", {"error": error})
                 TRIPS.labels("failed").inc()

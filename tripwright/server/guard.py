@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from threading import Lock
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
@@ -47,6 +48,12 @@ def problem(
     code = CODES.get(status, "failed")
     body = {"error": {"code": code, "message": message, "problems": problems or []}}
     return JSONResponse(body, status, headers=headers)
+
+
+class Strict(BaseModel):
+    """A body, of which every part is known."""
+
+    model_config = ConfigDict(extra="forbid")
 
 
 def sendable(values: Any) -> Any:

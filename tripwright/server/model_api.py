@@ -29,7 +29,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from annotated_types import Ge, Gt, Le, Len, MinLen
 from fastapi import Depends, FastAPI, Query
-from pydantic import BaseModel, ConfigDict
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -42,6 +41,7 @@ from tripwright.errors import UserError
 from tripwright.files import shared_token
 from tripwright.llm.client import RequestedCall
 from tripwright.policies.endpoint import TOOL_CALL, call_text
+from tripwright.server.guard import Strict
 from tripwright.server.serving import refusals, within
 
 if TYPE_CHECKING:
@@ -58,11 +58,7 @@ Zero = Annotated[float, Ge(0), Le(0)]
 One = Annotated[float, Ge(1), Le(1)]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class _Sampling(_Strict):
+class _Sampling(Strict):
     temperature: Annotated[float, Ge(0)] = 1.0
     top_p: Annotated[float, Gt(0), Le(1)] = 1.0
     top_k: int = -1
@@ -91,7 +87,7 @@ class _SglangSampling(_Sampling):
     sampling_seed: int | None = None
 
 
-class _Generate(_Strict):
+class _Generate(Strict):
     """SGLang's `POST /generate`."""
 
     rid: str = ""
@@ -100,18 +96,18 @@ class _Generate(_Strict):
     return_logprob: bool = False
 
 
-class _Function(_Strict):
+class _Function(Strict):
     name: str
     arguments: str
 
 
-class _NativeCall(_Strict):
+class _NativeCall(Strict):
     id: str = ""
     type: Literal["function"] = "function"
     function: _Function
 
 
-class _Message(_Strict):
+class _Message(Strict):
     role: Literal["system", "user", "assistant", "tool"]
     content: str | list[dict[Literal["type", "text"], str]] | None = None
     tool_calls: list[_NativeCall] | None = None
@@ -191,7 +187,7 @@ class _Hearing:
         return self.given_up or any(stop in self.text for stop in self.stops)
 
 
-class _Load(_Strict):
+class _Load(Strict):
     """SGLang's `POST /update_weights_from_disk`."""
 
     model_path: Path
@@ -199,14 +195,14 @@ class _Load(_Strict):
     flush_cache: bool = True
 
 
-class _Reload(_Strict):
+class _Reload(Strict):
     """vLLM's `POST /collective_rpc`, to load weights."""
 
     method: Literal["reload_weights"]
     kwargs: dict[Literal["weights_path"], Path]
 
 
-class _ReadFiles(_Strict):
+class _ReadFiles(Strict):
     """The same, to load them from files, as is always done here."""
 
     method: Literal["update_config"]
@@ -217,11 +213,11 @@ Tags = tuple[Literal["weights", "kv_cache"], ...]
 ALL_TAGS: Tags = ("weights", "kv_cache")
 
 
-class _Tags(_Strict):
+class _Tags(Strict):
     tags: Tags = ALL_TAGS
 
 
-class _Version(_Strict):
+class _Version(Strict):
     new_version: str
 
 

@@ -34,25 +34,16 @@ from uvicorn.supervisors import Multiprocess
 
 from tripwright.domains.desk import FormProblems
 from tripwright.errors import UserError
-from tripwright.progress import harmless
+from tripwright.progress import HarmlessOutput
 from tripwright.server.guard import BoundedProtocol, Guard, problem
 from tripwright.tools.toolbox import ToolHostDown
 
 
-def say(line: str) -> None:
-    _write(f"{line}\n")
-
-
-def say_traceback() -> None:
-    """Of the exception that is being handled."""
-    _write(traceback.format_exc())
-
-
-def _write(text: str) -> None:
+def say(text: str) -> None:
     if sys.stderr is None:
         return
     try:
-        sys.stderr.write(harmless(text))
+        sys.stderr.write(f"{text}\n")
         sys.stderr.flush()
     except (OSError, ValueError):  # its reader left, its disk is full, or it was closed
         return
@@ -76,7 +67,7 @@ async def refused(_: Request, error: Exception, mistake: int = 422) -> Response:
             return problem(mistake, str(error))
         case ToolHostDown():
             return problem(503, str(error))
-    say_traceback()
+    say(traceback.format_exc())
     return problem(500, "The server failed on this request; its log says why.")
 
 
@@ -190,9 +181,8 @@ def serve_app(
         os.environ[COUNTS_FOLDER] = folder
         os.environ["PYTHONSAFEPATH"] = "1"  # workers import nothing from the current folder
         supervisor = _Workers(config, [listener])
-        say(
-            announce(url_of(listener))
-        )  # signals are heeded from here on; requests wait for the first worker
+        # signals are heeded from here on; requests wait for the first worker
+        say(announce(url_of(listener)))
         supervisor.run()
     # below 0: stopped by our signal; above: could not start
     return max(0, *(worker.exitcode or 0 for worker in supervisor.processes))
@@ -210,6 +200,8 @@ def _in_worker(make: Callable[[], ASGIApp], host: str, allow_host: Sequence[str]
     Thread(target=_stop_with_parent, daemon=True).start()
     most_files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]  # a connection is one of them
     resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most_files))
+    if sys.stderr is not None:  # uvicorn's own lines and tracebacks, too
+        sys.stderr = HarmlessOutput(sys.stderr)  # type: ignore[assignment]
     app = Guard(make(), host, allow_host)
     gc.collect()
     gc.freeze()  # what is loaded now stays: the collector need not look at it again

@@ -19,7 +19,7 @@ from annotated_types import Ge, Le
 from anyio import CapacityLimiter, to_thread
 from fastapi import FastAPI
 from prometheus_client import CONTENT_TYPE_LATEST, Counter, Histogram
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -27,6 +27,7 @@ from starlette.routing import Route
 from tripwright import __version__
 from tripwright.domains import alike, domain_of_face, face_named, faces, open_folder
 from tripwright.errors import UserError, first_problem
+from tripwright.server.guard import Strict
 from tripwright.server.serving import add_docs, metrics_page, refusals, refused, within
 from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.face import Face
@@ -57,10 +58,9 @@ MAX_PAGE_ROWS = 1_000_000
 Json = dict[str, Any]
 
 
-class ToolWording(BaseModel):
+class ToolWording(Strict):
     """In which face tools are asked for, and in pages of how many rows."""
 
-    model_config = ConfigDict(extra="forbid")
     face: str | None = None
     page_rows: Annotated[int, Ge(1), Le(MAX_PAGE_ROWS)] | None = None
 
@@ -105,7 +105,7 @@ class ServedTools:
     def call(self, path: str, body: bytes, query: bytes) -> tuple[str, ToolAnswer]:
         """What was called, by the core's name, and its answer. At /tools/NAME the body holds the
         arguments, at /tools name and arguments; both may be anything that a model wrote."""
-        name, arguments = path.removeprefix("/tools/"), body.decode("utf-8", "replace")
+        name, arguments = path.removeprefix("/tools/"), _text(body)
         if path == "/tools":
             try:
                 call = json.loads(arguments.removeprefix("\ufeff"))
@@ -137,6 +137,15 @@ def world_tools(world: Path, face: str) -> ServedTools:
     )
 
 
+def _text(body: bytes) -> str:
+    """JSON may hold lone surrogates, and ours sends them as it got them; other bytes that are no
+    UTF-8 become a mark."""
+    try:
+        return body.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return body.decode("utf-8", "replace")
+
+
 CALLS = (
     "A call that a tool cannot serve (an unknown city, a wrong argument, a body that is no JSON) is"
     " answered with status 200 and an error: the text is what the agent reads. Other status codes"
@@ -162,13 +171,11 @@ CALL: Json = {
 }
 
 
-def make_app(open_answers: Callable[[], ServedTools]) -> ToolsApp:
-    """What a worker runs."""
-    return ToolsApp(open_answers())
-
-
 class ToolsApp(FastAPI):
-    def __init__(self, answers: ServedTools):
+    """What a worker runs: it opens what it serves."""
+
+    def __init__(self, open_answers: Callable[[], ServedTools]):
+        answers = open_answers()
         super().__init__(
             title=f"tripwright tools: {answers.what}",
             version=__version__,

@@ -21,7 +21,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.responses import FileResponse, JSONResponse
 from prometheus_client import CONTENT_TYPE_LATEST, Counter
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
 from sse_starlette import EventSourceResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import MutableHeaders
@@ -34,7 +34,7 @@ from tripwright.errors import named
 from tripwright.evals.report.page import page_file
 from tripwright.server import TripServer
 from tripwright.server.agency import Agency, TripJobs, open_agency
-from tripwright.server.guard import OwnerPace, sendable
+from tripwright.server.guard import OwnerPace, Strict, sendable
 from tripwright.server.runs import RunPages
 from tripwright.server.serving import add_docs, metrics_page, refusals, say, within
 from tripwright.server.store import MOST_UNFINISHED, OVER, TripStore, public, summary
@@ -62,13 +62,11 @@ PER_SECOND, BURST = 2.0, 20  # trips and readings of one who asks: a second, and
 Text = Annotated[str, StringConstraints(max_length=MOST_TEXT)]
 
 
-class TypedWords(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+class TypedWords(Strict):
     text: Text
 
 
-class AskedTrip(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+class AskedTrip(Strict):
     values: Annotated[dict[str, Any], AfterValidator(sendable)]
     text: Text | None = None
     planner: str | None = None

@@ -66,7 +66,7 @@ from tripwright.evals.outcome import Outcome
 from tripwright.evals.run_card import queries_entry, run_card
 from tripwright.evals.scoreboard import score_records
 from tripwright.llm.client import Completion, RequestedCall
-from tripwright.policies.endpoint import Notation, count, messages, notation, take
+from tripwright.policies.endpoint import Notation, messages, notation, take
 from tripwright.runs import LinePlace, Run, episode_lines, record_at, transcripts_at
 from tripwright.transcript import Transcript
 from tripwright.verdict import State, Verdict
@@ -179,7 +179,7 @@ async def converse(session: Session, native_tools: bool) -> None:
         )
         completion = completion_of(output)
         if completion.finish_reason == "model_length":
-            count(session.transcript, requests=1, **completion.usage)
+            session.transcript.usage.update({"requests": 1, **completion.usage})
             session.overflow()
         else:  # in a thread, because a live tool may take seconds
             await to_thread.run_sync(take, session, completion)

@@ -54,7 +54,7 @@ from tripwright.domains.deeptravel.tools.answers import (
 )
 from tripwright.errors import UserError
 from tripwright.files import toml_table
-from tripwright.llm.http import FaultKind, Redaction
+from tripwright.llm.http import NAME_OF_KEY, FaultKind, Redaction
 
 # worth another attempt
 PASSING: frozenset[FaultKind] = frozenset(("timeout", "connection", "server_error", "rate_limit"))
@@ -139,10 +139,6 @@ class Limits:
 
 # ---- which vendor answers which tool
 
-_NAME_OF_KEY = re.compile(
-    r"(^|[_-])(key|apikey|token|secret|password|passwd|credentials?|authorization|bearer)s?$",
-    re.IGNORECASE,
-)
 # holds names of variables, and somebody may have put the key itself there
 _VARIABLE_OPTION = re.compile(r"(^|_)(env|variable)$")
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
@@ -283,7 +279,7 @@ def refuse_keys(body: Any, where: tuple[str, ...] = ()) -> None:
                 " found something else."
             )
         looks_like_one = bool(_VALUE_OF_KEY.search(body)) or Redaction()(body) != body
-        if body and (_NAME_OF_KEY.search(where[-1]) or looks_like_one):
+        if body and (NAME_OF_KEY.search(where[-1]) or looks_like_one):
             raise UserError(
                 f"{'.'.join(where)} holds a key: keys are not read from files, set an environment"
                 " variable instead."

@@ -42,7 +42,7 @@ from tripwright.domains.deeptravel.sandbox.provider import Terms
 from tripwright.domains.deeptravel.sandbox.sandbox import SandboxQuestion, StoredAnswer
 from tripwright.errors import UserError
 from tripwright.files import make_parent
-from tripwright.llm.http import FEWEST_CHARACTERS, HIDDEN, ProviderFault
+from tripwright.llm.http import ProviderFault, Redaction, hidden
 
 CHUNK_ROWS = 500  # of a long table, in memory at a time
 LONGEST_VALUE_BYTES = 100_000_000  # a stranger's SQLite file may hold a longer one
@@ -334,9 +334,9 @@ class PostgresStore(Store):
         user, at, host = parts.netloc.rpartition("@")
         user, _, password = user.partition(":")
         options = [value for name, value in parse_qsl(parts.query) if "password" in name]
-        secrets = (password, unquote(password), parts.query, *options)
+        for secret in (password, unquote(password), parts.query, *options):
+            hidden(secret)
         self.place = url
-        self._secrets = [part for part in secrets if len(part) >= FEWEST_CHARACTERS]
         self._open(f"{parts.scheme}://{user}{at}{host}{parts.path}", create)
         self.reconnect_s = RECONNECT_SECONDS
 
@@ -378,9 +378,7 @@ class PostgresStore(Store):
     def _fault(self, error: DBAPIError) -> ProviderFault | UserError:
         import psycopg
 
-        said = " ".join(str(error.orig).split())
-        for part in self._secrets:
-            said = said.replace(part, HIDDEN)
+        said = Redaction()(" ".join(str(error.orig).split()))
         problem = f"The store {self.name} cannot be used: {said}"
         if isinstance(error.orig, psycopg.errors.DiskFull):
             return UserError(f"{problem} {GO_ON}")

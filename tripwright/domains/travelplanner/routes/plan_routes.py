@@ -7,7 +7,7 @@ import threading
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import AfterValidator
 from starlette.exceptions import HTTPException
 
 from tripwright.domains.desk import FieldProblem, FormProblems
@@ -18,7 +18,7 @@ from tripwright.domains.travelplanner.query import query_to_plan
 from tripwright.domains.travelplanner.rules.evaluate import Rules
 from tripwright.domains.travelplanner.scoring.lines import BAD_LINE, LineReader
 from tripwright.domains.travelplanner.scoring.score import judge_line, line_record
-from tripwright.server.guard import sendable
+from tripwright.server.guard import Strict, sendable
 
 SOLVE_SECONDS = 10.0
 SOLVED_AT_ONCE = 2  # in each worker: a search leaves no core to others
@@ -26,15 +26,13 @@ SOLVED_AT_ONCE = 2  # in each worker: a search leaves no core to others
 Record = Annotated[dict[str, Any], AfterValidator(sendable)]
 
 
-class PlanToScore(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+class PlanToScore(Strict):
     query: Record
     plan: Annotated[list[Any] | None, AfterValidator(sendable)]
     rules: Rules = "strict"
 
 
-class QueryToSolve(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+class QueryToSolve(Strict):
     query: Record
     cheapest: bool = False
 

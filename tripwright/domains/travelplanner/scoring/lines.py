@@ -47,6 +47,7 @@ from tripwright.errors import (
     UserError,
     described,
     first_problem,
+    json_at,
     printable,
     read_json,
     repeated_key,
@@ -397,7 +398,7 @@ def read_plan(path: Path, which: str | None, world: World | None) -> PlanLine:
     if path.suffix != ".jsonl":
         if which is not None:
             raise UserError(f"--line is for .jsonl files; '{path}' is read as one plan.")
-        return _entry(path, 1, _json(path.read_bytes(), str(path)), world)
+        return _entry(path, 1, json_at(path.read_bytes(), path), world)
     count = 0
     with open_file(path) as lines:
         for number, line in enumerate(lines, start=1):
@@ -406,18 +407,11 @@ def read_plan(path: Path, which: str | None, world: World | None) -> PlanLine:
             count += 1
             is_named = which in (None, str(number))
             if is_named or (which and which.encode() in line):
-                record = _json(line, f"{path}:{number}")
+                record = json_at(line, f"{path}:{number}")
                 if is_named or (isinstance(record, dict) and record.get("id") == which):
                     return _entry(path, number, record, world)
     has = f"it has {count} lines with a plan; --line takes a line number or a transcript's id"
     raise UserError(f"'{path}' has no line '{which or 1}': {has}.")
-
-
-def _json(text: bytes, where: str) -> Any:
-    try:
-        return read_json(text)
-    except NotJson as problem:
-        raise UserError(f"{where}: not JSON ({problem}).") from None
 
 
 def _entry(path: Path, line: int, record: Any, world: World | None) -> PlanLine:
