@@ -13,8 +13,8 @@ from tests.server import small_desk
 from tripwright.cli.main import main
 from tripwright.domains.travelplanner.planning import solve_query
 from tripwright.domains.travelplanner.routes import plan_routes
+from tripwright.llm.endpoint import Turns
 from tripwright.server import TripServer
-from tripwright.server.guard import OwnerPace
 from tripwright.server.trips import make_app
 
 QUERY: dict[str, Any] = small_desk.REQUESTS[0].record()
@@ -40,7 +40,7 @@ QUERIES = {
 
 @pytest.fixture
 def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
-    monkeypatch.setattr(OwnerPace, "wait", lambda self, owner: 0.0)
+    monkeypatch.setattr(Turns, "take", lambda *_: 0.0)
     app = make_app(small_desk.agency(), TripServer(state=tmp_path / "trips.sqlite"))
     with TestClient(app, "http://127.0.0.1", raise_server_exceptions=False) as client:
         yield client

@@ -280,7 +280,7 @@ def _records(
             answer.stop_reason if answer.figures else StopReason.UNSCORED,
             texts[-1] if texts else None,
             answer.fault,
-            {} if answer.tokens is None else {"completion_tokens": answer.tokens},
+            Counter() if answer.tokens is None else Counter(completion_tokens=answer.tokens),
         )
         measures: dict[str, tuple[float, float]] = dict(answer.figures)
         if len(sizes) > 1 and answer.figures:

@@ -20,7 +20,7 @@ import re
 import resource
 import threading
 import time
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -107,6 +107,35 @@ class Pace:
     def _held_s(self) -> float:
         left_s = self._held_until - time.monotonic()
         return left_s * (1 + SPREAD * random.random()) if left_s > 0 else 0.0
+
+
+MOST_NAMES = 10_000  # whose turns are remembered
+
+
+class Turns:
+    """When each of many may ask again, in seconds; of this process."""
+
+    def __init__(self) -> None:
+        self._free_at = OrderedDict[str, float]()
+        self._lock = threading.Lock()
+
+    def take(self, name: str, between_s: float, at_once: int = 1) -> float:
+        """0 where it may ask now, which takes its turn; else how long to wait before looking again.
+        Whoever waited long enough may ask `at_once` times without a pause."""
+        with self._lock:
+            now = time.monotonic()
+            free_at = max(now, self._free_at.pop(name, now))
+            wait_s = max(0.0, free_at - (at_once - 1) * between_s - now)
+            self._free_at[name] = free_at if wait_s else free_at + between_s
+            if len(self._free_at) > MOST_NAMES:
+                self._free_at.popitem(last=False)
+        return wait_s
+
+    def pause(self, name: str, seconds: float) -> None:
+        """Its next turn is not before so long."""
+        with self._lock:
+            until = time.monotonic() + seconds
+            self._free_at[name] = max(self._free_at.get(name, 0.0), until)
 
 
 # how long an idle connection may be used again: an agent's tools answer in less

@@ -8,10 +8,7 @@ import asyncio
 import json
 import re
 import socket
-import time
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from threading import Lock
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
@@ -23,7 +20,6 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 MOST_PATH_CHARACTERS = 2_048
 MOST_BYTES_BESIDE_BODY = 65_536  # of a request: its head, sizes of chunks, trailers
 STUCK_SECONDS = 30.0
-MOST_OWNERS = 10_000  # whose pace is remembered
 CODES = {
     400: "bad_request",
     401: "no_key",
@@ -64,26 +60,6 @@ def sendable(values: Any) -> Any:
     except RecursionError:
         raise ValueError("nested too deeply") from None
     return values
-
-
-class OwnerPace:
-    """A token bucket for each owner, of this worker."""
-
-    def __init__(self, per_second: float, burst: int):
-        self._between, self._burst_seconds = 1 / per_second, burst / per_second
-        self._full_at = OrderedDict[str, float]()  # when all tokens are there again
-        self._lock = Lock()
-
-    def wait(self, owner: str) -> float:
-        """Takes a token and returns 0, or the seconds until there is one."""
-        now = time.monotonic()
-        with self._lock:
-            full_at = max(now, self._full_at.pop(owner, now))
-            wait = max(0.0, full_at + self._between - self._burst_seconds - now)
-            self._full_at[owner] = full_at if wait else full_at + self._between
-            if len(self._full_at) > MOST_OWNERS:
-                self._full_at.popitem(last=False)
-        return wait
 
 
 class Guard:

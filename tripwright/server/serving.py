@@ -201,7 +201,7 @@ def _in_worker(make: Callable[[], ASGIApp], host: str, allow_host: Sequence[str]
     most_files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]  # a connection is one of them
     resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most_files))
     if sys.stderr is not None:  # uvicorn's own lines and tracebacks, too
-        sys.stderr = HarmlessOutput(sys.stderr)  # type: ignore[assignment]
+        sys.stderr = HarmlessOutput(sys.stderr)
     app = Guard(make(), host, allow_host)
     gc.collect()
     gc.freeze()  # what is loaded now stays: the collector need not look at it again

@@ -32,9 +32,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tripwright.errors import named
 from tripwright.evals.report.page import page_file
+from tripwright.llm.endpoint import Turns
 from tripwright.server import TripServer
 from tripwright.server.agency import Agency, TripJobs, open_agency
-from tripwright.server.guard import OwnerPace, Strict, sendable
+from tripwright.server.guard import Strict, sendable
 from tripwright.server.runs import RunPages
 from tripwright.server.serving import add_docs, metrics_page, refusals, say, within
 from tripwright.server.store import MOST_UNFINISHED, OVER, TripStore, public, summary
@@ -58,7 +59,7 @@ MOST_TEXT = 4_000  # characters
 LOOK_SECONDS = 0.05  # between two looks for events of a trip
 HEARTBEAT_SECONDS = 15
 WAIT_SECONDS = 300.0
-PER_SECOND, BURST = 2.0, 20  # trips and readings of one who asks: a second, and at once
+BETWEEN_SECONDS, BURST = 0.5, 20  # trips and readings of one who asks: between two, and at once
 Text = Annotated[str, StringConstraints(max_length=MOST_TEXT)]
 
 
@@ -77,7 +78,7 @@ class AskedTrip(Strict):
 class TripRoutes:
     def __init__(self, agency: Agency, store: TripStore, jobs: TripJobs, keys: tuple[str, ...]):
         self._agency, self._store, self._jobs, self._keys = agency, store, jobs, keys
-        self._pace = OwnerPace(PER_SECOND, BURST)
+        self._turns = Turns()
         self.router = router = APIRouter(prefix="/v1")
         for path, method, route in (
             ("/desk", "GET", self.desk),
@@ -121,7 +122,7 @@ class TripRoutes:
                 with suppress(ValueError):
                     host = str(ip_network((host, 64), strict=False))
             asker = _hash(f"at {host}")
-        if seconds := self._pace.wait(asker):
+        if seconds := self._turns.take(asker, BETWEEN_SECONDS, BURST):
             after = {"Retry-After": str(math.ceil(seconds))}
             raise HTTPException(429, f"Too many at once: wait {seconds:.1f} s.", after)
         return asker

@@ -9,10 +9,11 @@ from urllib.parse import quote
 
 import pytest
 
-from tripwright.domains.deeptravel.sandbox.provider import Limits, Terms
+from tripwright.domains.deeptravel.sandbox.provider import Terms
 from tripwright.domains.deeptravel.sandbox.sandbox import SandboxQuestion, StoredAnswer
 from tripwright.domains.deeptravel.sandbox.store import CHUNK_ROWS, Store, open_store
 from tripwright.errors import UserError
+from tripwright.llm.endpoint import Turns
 
 DAY = "2026-06-20"
 
@@ -71,29 +72,29 @@ def test_a_key_is_locked_for_other_processes_until_its_owner_ends_however_it_end
 
 
 @pytest.fixture(params=[True, False], ids=["local", "stored"])
-def limits(request: pytest.FixtureRequest, store: Store) -> Limits | Store:
-    return Limits() if request.param else store
+def limits(request: pytest.FixtureRequest, store: Store) -> Turns | Store:
+    return Turns() if request.param else store
 
 
 def test_turns_come_at_the_rate_of_the_vendor(limits):
     terms = Terms(requests_per_second=0.1)
-    assert limits.take("v", terms) == 0
+    assert limits.take("v", terms.between_s) == 0
     for _ in range(2):  # whoever looks takes nothing
-        assert limits.take("v", terms) == pytest.approx(10, abs=5)
-    assert limits.take("another", terms) == 0
-    assert not any(limits.take("unlimited", Terms()) for _ in range(9))
+        assert limits.take("v", terms.between_s) == pytest.approx(10, abs=5)
+    assert limits.take("another", terms.between_s) == 0
+    assert not any(limits.take("unlimited", 0.0) for _ in range(9))
 
 
 def test_a_pause_is_never_shortened(limits):
     limits.pause("v", 500)
     limits.pause("v", 1)
     for terms in (Terms(), Terms(requests_per_second=0.1)):
-        assert 450 < limits.take("v", terms) <= 500
+        assert 450 < limits.take("v", terms.between_s) <= 500
 
 
 def test_a_budget_is_of_all_who_open_the_store(store, store_name):
     terms, other = Terms(requests_per_second=0.1), open_store(store_name)
-    assert store.take("v", terms) == 0 and other.take("v", terms) > 0
+    assert store.take("v", terms.between_s) == 0 and other.take("v", terms.between_s) > 0
     other.close()
 
 

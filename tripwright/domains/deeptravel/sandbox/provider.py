@@ -29,8 +29,6 @@ stands in the file is refused before anything else is read: keys come from the e
 from __future__ import annotations
 
 import re
-import threading
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
@@ -110,31 +108,6 @@ def answer_from(
     at, terms = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), provider.terms
     source = Provenance(provider.name, provider.version, at, terms.attribution, terms.may_store)
     return ProviderAnswer(records, source, "" if records else note, refused)
-
-
-class Limits:
-    """When vendors may be asked again, in seconds. These are for live mode, which shares nothing
-    with other processes; a store keeps the same for the processes that share it."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._free_at: dict[str, float] = {}
-
-    def take(self, vendor: str, terms: Terms) -> float:
-        """0 where a request may be made now, which takes this turn; else how long to wait before
-        looking again."""
-        with self._lock:
-            now = time.monotonic()
-            if (wait_s := self._free_at.get(vendor, 0.0) - now) > 0:
-                return wait_s
-            self._free_at[vendor] = now + terms.between_s
-            return 0.0
-
-    def pause(self, vendor: str, seconds: float) -> None:
-        """Nobody asks this vendor for so long."""
-        with self._lock:
-            until = time.monotonic() + seconds
-            self._free_at[vendor] = max(self._free_at.get(vendor, 0.0), until)
 
 
 # ---- which vendor answers which tool

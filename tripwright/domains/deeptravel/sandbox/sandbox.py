@@ -31,10 +31,10 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from tripwright.domains.deeptravel.sandbox.provider import PASSING, Limits, Provider, Terms
+from tripwright.domains.deeptravel.sandbox.provider import PASSING, Provider, Terms
 from tripwright.domains.deeptravel.tools.answers import RECORDS, ProviderAnswer, is_day
 from tripwright.errors import UserError, printable
-from tripwright.llm.endpoint import backoff_s, map_unordered
+from tripwright.llm.endpoint import Turns, backoff_s, map_unordered
 from tripwright.llm.http import ProviderFault, Redaction
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ class Sandbox:
         if store is not None and replay:
             check_recorded(store, self.snapshot)
         self.counts, self._retries = SandboxCounts(), retries or Retries()
-        self._limits = store or Limits()
+        self._limits = store or Turns()
         self._turns: dict[tuple[int, str], threading.Lock] = {}  # of a process and a vendor
         self._redacted = Redaction()
 
@@ -287,7 +287,7 @@ class Sandbox:
             turn = self._turns.setdefault((os.getpid(), provider.name), threading.Lock())
             began, has_waited = time.monotonic(), turn.locked()
             with turn:
-                while wait_s := self._limits.take(provider.name, provider.terms):
+                while wait_s := self._limits.take(provider.name, provider.terms.between_s):
                     has_waited = True
                     time.sleep(wait_s)
             waited_s = time.monotonic() - began if has_waited else 0.0

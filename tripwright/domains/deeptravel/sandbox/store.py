@@ -38,7 +38,6 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import Pool, QueuePool
 from sqlalchemy.schema import CreateIndex, CreateTable
 
-from tripwright.domains.deeptravel.sandbox.provider import Terms
 from tripwright.domains.deeptravel.sandbox.sandbox import SandboxQuestion, StoredAnswer
 from tripwright.errors import UserError
 from tripwright.files import make_parent
@@ -84,7 +83,7 @@ class Store:
 
     `place` is where it is, `name` the same as a person may read it: never with a password.
     Raises ProviderFault where the store cannot be reached just now, UserError where it cannot be
-    used any more (a full disk). It keeps the vendors' budgets as `Limits` does. A process has one
+    used any more (a full disk). It keeps the vendors' budgets as `Turns` does. A process has one
     connection, which its threads take turns with."""
 
     DRIVER: ClassVar[str] = "sqlite"
@@ -244,13 +243,13 @@ class Store:
     def drop(self, snapshot: str) -> None:
         self._run("DELETE FROM sandbox_answer WHERE snapshot = :snapshot", snapshot=snapshot)
 
-    def take(self, vendor: str, terms: Terms) -> float:
+    def take(self, vendor: str, between_s: float) -> float:
         sql = "SELECT free_at FROM sandbox_budget WHERE vendor = :vendor"
         while True:
             now, rows = self._now(), self._run(sql, vendor=vendor)
             if rows and (wait_s := rows[0][0] - now) > 0:
                 return float(wait_s)
-            if not terms.between_s or self._take_until(vendor, now + terms.between_s, now):
+            if not between_s or self._take_until(vendor, now + between_s, now):
                 return 0.0
 
     def pause(self, vendor: str, seconds: float) -> None:
