@@ -24,7 +24,7 @@ import uvicorn
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.docs import get_swagger_ui_html
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse
@@ -100,7 +100,8 @@ POLICY = (
 
 
 def add_docs(app: FastAPI) -> None:
-    """GET /docs, of an app that was made with `docs_url=None`."""
+    """GET /docs, of an app that was made with `docs_url=None`, and GET /metrics."""
+    app.add_api_route("/metrics", metrics, include_in_schema=False)
     app.mount(FILES, StaticFiles(packages=[("fastapi_offline", "static")]))
 
     @app.get("/docs", include_in_schema=False)
@@ -216,10 +217,10 @@ def _stop_with_parent() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def metrics_page() -> bytes:
+def metrics() -> Response:
     """The counts of all workers, the dead included, in Prometheus' text format."""
-    if COUNTS_FOLDER not in os.environ:
-        return generate_latest()
-    registry = CollectorRegistry()
-    MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
-    return generate_latest(registry)
+    registry = REGISTRY
+    if COUNTS_FOLDER in os.environ:
+        registry = CollectorRegistry()
+        MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
+    return Response(generate_latest(registry), media_type=CONTENT_TYPE_LATEST)

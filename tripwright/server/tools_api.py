@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl
 from annotated_types import Ge, Le
 from anyio import CapacityLimiter, to_thread
 from fastapi import FastAPI
-from prometheus_client import CONTENT_TYPE_LATEST, Counter, Histogram
+from prometheus_client import Counter, Histogram
 from pydantic import BaseModel, ValidationError
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -28,7 +28,7 @@ from tripwright import __version__
 from tripwright.domains import alike, domain_of_face, face_named, faces, open_folder
 from tripwright.errors import UserError, first_problem
 from tripwright.server.guard import Strict
-from tripwright.server.serving import add_docs, metrics_page, refusals, refused, within
+from tripwright.server.serving import add_docs, refusals, refused, within
 from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.face import Face
 from tripwright.tools.remote import MAX_BODY_BYTES, WORLD_HEADER
@@ -48,10 +48,8 @@ TOOL_SECONDS = Histogram(
     ),
 )
 REFUSED = Counter(
-    "tripwright_refused_requests", "Requests that reached no tool, by status.", ["status"]
+    "tripwright_refused_requests", "Calls that no tool answered, by status.", ["status"]
 )
-FAULTS = Counter("tripwright_server_faults", "Calls that failed for a fault of the server.")
-UNANSWERED = Counter("tripwright_unanswered_calls", "Calls that a live service did not answer.")
 
 MOST_WAITING = 256  # live calls under way in one worker; more wait for their turn
 MAX_PAGE_ROWS = 1_000_000
@@ -212,8 +210,7 @@ class ToolsApp(FastAPI):
             return Response()  # nobody waits for it
         except Exception as error:
             answered = await refused(request, error, 400)
-            status = answered.status_code
-            {503: UNANSWERED, 500: FAULTS}.get(status, REFUSED.labels(status)).inc()
+            REFUSED.labels(answered.status_code).inc()
             return answered
         seconds = TOOL_SECONDS.labels(tool, "error" if answer.error else "ok")
         seconds.observe(time.perf_counter() - started)
@@ -239,10 +236,6 @@ class ToolsApp(FastAPI):
         async def tools(request: Request) -> Json:
             box = served.toolbox(request.scope["query_string"])
             return {"face": box.face.name, "faces": list(served.faces), "schemas": box.schemas}
-
-        @self.get("/metrics", include_in_schema=False)
-        async def metrics() -> Response:
-            return Response(metrics_page(), media_type=CONTENT_TYPE_LATEST)
 
     def _describe_calls(self) -> None:
         """Each tool with the schemas of its arguments, one for each way in which faces call it."""

@@ -20,7 +20,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.responses import FileResponse, JSONResponse
-from prometheus_client import CONTENT_TYPE_LATEST, Counter
+from prometheus_client import Counter
 from pydantic import AfterValidator, Field, StringConstraints
 from sse_starlette import EventSourceResponse
 from starlette.concurrency import run_in_threadpool
@@ -37,7 +37,7 @@ from tripwright.server import TripServer
 from tripwright.server.agency import Agency, TripJobs, open_agency
 from tripwright.server.guard import Strict, sendable
 from tripwright.server.runs import RunPages
-from tripwright.server.serving import add_docs, metrics_page, refusals, say, within
+from tripwright.server.serving import add_docs, refusals, say, within
 from tripwright.server.store import MOST_UNFINISHED, OVER, TripStore, public, summary
 
 REQUESTS = Counter(
@@ -323,10 +323,6 @@ def _pages() -> APIRouter:
     @router.get("/healthz")
     def health() -> dict[str, str]:
         return {"status": "ok"}
-
-    @router.get("/metrics")
-    def metrics() -> Response:
-        return Response(metrics_page(), media_type=CONTENT_TYPE_LATEST)
 
     return router
 
