@@ -31,14 +31,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from urllib.parse import urljoin, urlsplit
 
 from tripwright.errors import UserError
-from tripwright.llm.http import (
-    MAX_ANSWER_MB,
-    USER_AGENT,
-    FaultKind,
-    Redaction,
-    key_of,
-    retry_after_s,
-)
+from tripwright.llm import http
 
 if TYPE_CHECKING:
     import httpx2
@@ -175,7 +168,7 @@ class Fault:
     """Why there is no completion. `context_overflow` (the messages outgrew the model's window) is
     an outcome of the episode, not of the endpoint; all other kinds are faults of our side."""
 
-    kind: FaultKind
+    kind: http.FaultKind
     message: str
     attempts: int = 1
 
@@ -264,7 +257,7 @@ class Endpoint:
                 return Reply(outcome, seconds, attempt, headers, len(content or b""))
             if outcome.kind in FINAL or attempt > self.max_retries:
                 return Fault(outcome.kind, outcome.message, attempt)
-            server_wait_s = retry_after_s(headers.get("retry-after"))
+            server_wait_s = http.retry_after_s(headers.get("retry-after"))
             if server_wait_s is not None:
                 self._pace.hold(min(server_wait_s, self.timeout_s))  # it speaks to all threads
             elif not self._pace.sleep(backoff_s(self.first_wait_s, attempt, LONGEST_WAIT_S)):
@@ -340,10 +333,10 @@ class Endpoint:
     def _headers(self) -> dict[str, str]:
         """Read for each request: a key may be set anew while a long run is under way."""
         return {
-            "Authorization": f"Bearer {self.api_key or key_of(self.api_key_env) or 'no-key'}",
+            "Authorization": f"Bearer {self.api_key or http.key_of(self.api_key_env) or 'no-key'}",
             "Content-Type": "application/json",
             "Accept-Encoding": "gzip",  # which can be unpacked piece by piece
-            "User-Agent": USER_AGENT,
+            "User-Agent": http.USER_AGENT,
             **self.headers,
         }
 
@@ -398,7 +391,7 @@ class Endpoint:
     def _shown(self, message: object) -> str:
         """One short line of a foreign message, without keys should the server have repeated one."""
         keys = {**os.environ, "API_KEY": self.api_key} if self.api_key else None
-        return Redaction(keys).shown(message)
+        return http.Redaction(keys).shown(message)
 
 
 def _body(response: httpx2.Response) -> str:
@@ -409,8 +402,8 @@ def _body(response: httpx2.Response) -> str:
     body = bytearray()
     for piece in response.iter_bytes():  # of 64 KB that came packed: 66 MB at the most
         body += piece
-        if len(body) > MAX_ANSWER_MB * 1e6:
-            raise BadAnswer(f"more than {MAX_ANSWER_MB:g} MB")
+        if len(body) > http.MAX_ANSWER_MB * 1e6:
+            raise BadAnswer(f"more than {http.MAX_ANSWER_MB:g} MB")
     return body.decode("utf-8", "replace")
 
 

@@ -35,14 +35,9 @@ CODES = {
 }
 
 
-def problem(
-    status: int,
-    message: str,
-    problems: list[dict[str, Any]] | None = None,
-    headers: dict[str, str] | None = None,
-) -> JSONResponse:
+def problem(status: int, message: str, problems: Any = (), headers: Any = None) -> JSONResponse:
     code = CODES.get(status, "failed")
-    body = {"error": {"code": code, "message": message, "problems": problems or []}}
+    body = {"error": {"code": code, "message": message, "problems": list(problems)}}
     return JSONResponse(body, status, headers=headers)
 
 
