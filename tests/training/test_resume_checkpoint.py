@@ -2,6 +2,7 @@
 again."""
 
 import random
+import resource
 from collections import Counter, OrderedDict
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,19 @@ def test_what_is_written_is_read_again(tmp_path):
         True,
         (3, b"bytes"),
     ]
+
+
+def test_a_full_disk_is_one_line_and_leaves_what_there_was(tmp_path):
+    checkpoints = Checkpoints(tmp_path)
+    checkpoints.write(1, STATE, {})
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, limits[1]))
+    try:
+        with pytest.raises(UserError, match="cannot be written: .* Is the disk full"):
+            checkpoints.write(2, {"weights": torch.ones(10_000)}, {})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert steps(tmp_path) == ["step-000001"]
 
 
 def test_only_the_newest_are_kept(tmp_path):
