@@ -65,36 +65,16 @@ GOOD = says(
 def test_a_good_answer_and_what_was_sent(server, monkeypatch):
     monkeypatch.setenv("TRIP_KEY", "secret-key")
     server.replies = [GOOD]
+    sampling = {"temperature": 0.7, "top_p": 0.9, "max_tokens": 64}
     thinking_off = {"chat_template_kwargs": {"enable_thinking": False}}
-    client = endpoint(
-        server.url,
-        temperature=0.7,
-        top_p=0.9,
-        max_tokens=64,
-        api_key_env="TRIP_KEY",
-        extra_body=thinking_off,
-    )
+    client = endpoint(server.url, api_key_env="TRIP_KEY", extra_body=thinking_off, **sampling)
     completion = client.complete(MESSAGES)
-    assert isinstance(completion, Completion)
-    assert completion.text == "Hello."
-    assert completion.tool_calls == ()
-    assert completion.finish_reason == "stop"
-    assert completion.usage.pop("seconds") > 0 and completion.usage == {
-        "prompt_tokens": 7.0,
-        "completion_tokens": 2.0,
-    }
-    assert server.requests == [
-        {
-            "path": "/v1/chat/completions",
-            "key": "Bearer secret-key",
-            "model": "tiny",
-            "messages": MESSAGES,
-            "temperature": 0.7,
-            "top_p": 0.9,
-            "max_tokens": 64,
-            **thinking_off,
-        }
-    ]
+    assert isinstance(completion, Completion) and completion.usage.pop("seconds") > 0
+    counts = {"prompt_tokens": 7.0, "completion_tokens": 2.0}
+    assert completion == Completion("Hello.", (), "stop", counts)
+    asked = {"model": "tiny", "messages": MESSAGES, **sampling, **thinking_off}
+    place = {"path": "/v1/chat/completions", "key": "Bearer secret-key"}
+    assert server.requests == [place | asked]
 
 
 def test_settings_left_open_are_not_sent_and_no_key_is_needed(server):
