@@ -179,6 +179,13 @@ def episode_lines(path: Path, at: Iterable[LinePlace] | None = None) -> Iterator
             yield EpisodeLine(path, place, lines.readline())
 
 
+def episodes(path: Path) -> Iterator[Record]:
+    """The latest record of each episode, one at a time, in the order of the file. Raises UserError
+    for a line that is no JSON object."""
+    for line in episode_lines(path):
+        yield line.record()
+
+
 def record_at(path: Path, place: LinePlace) -> Record:
     """For readers that come back to an episode."""
     (line,) = episode_lines(path, [place])

@@ -359,7 +359,6 @@ def _endpoint(settings: PolicySettings, dialect: Dialect) -> PolicyChoice:
         "top_p": how.top_p,
         "max_tokens": dialect.max_turn_tokens,
     }
-    length = named("--max-tokens-field", settings.max_tokens_field, LENGTHS)
     endpoint = ChatEndpoint(
         settings.base_url,
         settings.model,
@@ -367,7 +366,7 @@ def _endpoint(settings: PolicySettings, dialect: Dialect) -> PolicyChoice:
         timeout_s=settings.timeout_s,
         max_retries=settings.max_retries,
         extra_body=extra,
-        max_tokens_field=length,
+        max_tokens_field=named("--max-tokens-field", settings.max_tokens_field, LENGTHS),
         cures=CURES,
         requests_per_second=settings.requests_per_second,
         **decoding,

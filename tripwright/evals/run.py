@@ -70,9 +70,8 @@ def run(
     With `faults` (tools that fail on purpose) the card and the score say so, and the score counts
     the calls that were hit. `tools` as in `open_session`. A run that asked an endpoint has its
     `usage` in the score, by `prices`. An episode that stays unscored is played `rounds` times; a
-    round in which nothing was scored is the last. Raises CostLimitReached, a UserError, when the
-    folder, all starts together, has cost the most that `prices` allow; requests in flight still
-    arrive.
+    round in which nothing was scored is the last. Raises CostLimitReached, a UserError, when all
+    starts have cost the most that `prices` allow; requests in flight still arrive.
     """
     task_list = list(tasks)
     if len({task.id for task in task_list}) < len(task_list):

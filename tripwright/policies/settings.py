@@ -83,10 +83,9 @@ def thinking_fields(thinking: str | None, field: str | None) -> dict[str, Any]:
         if field is not None:
             raise UserError("--thinking-field says how --thinking is sent: give both, or neither.")
         return {}
-    if thinking not in ("on", "off"):
-        raise UserError(f"--thinking is on or off, found '{thinking}'.")
+    on = named("--thinking", thinking, {"on": True, "off": False})
     name = field or USUAL_FIELD
-    return {name: named("--thinking-field", name, FIELDS)(thinking == "on")}
+    return {name: named("--thinking-field", name, FIELDS)(on)}
 
 
 # a word of a refusal → the option that cures it

@@ -56,7 +56,7 @@ from tripwright.runs import (
     SCORE,
     TRANSCRIPTS,
     VALIDATION_STEP,
-    episode_lines,
+    episodes,
 )
 from tripwright.statistics.rates import mean
 from tripwright.tools.faults import Faults
@@ -206,7 +206,7 @@ def reward_terms(evaluation: Path) -> dict[str, dict[str, float]]:
     """Episode id → the terms that add up to the dense reward; scored episodes only."""
     return {
         record["id"]: terms(Verdict.from_record(record["verdict"]))
-        for record in (line.record() for line in episode_lines(evaluation / TRANSCRIPTS))
+        for record in episodes(evaluation / TRANSCRIPTS)
         if record["verdict"] is not None
     }
 
