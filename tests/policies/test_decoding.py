@@ -72,7 +72,7 @@ def test_thinking_is_switched_off_as_the_server_knows_it_and_the_card_says_what_
 @pytest.mark.parametrize(
     ("policy", "settings", "message"),
     [
-        ("endpoint", {"thinking": "maybe"}, "--thinking is on or off, found 'maybe'"),
+        ("endpoint", {"thinking": "maybe"}, "Accepted: on, off"),
         ("endpoint", {"thinking": "on", "thinking_field": "x"}, "Unknown --thinking-field 'x'"),
         ("endpoint", {"thinking_field": "thinking"}, "give both, or neither"),
         ("endpoint", {"tokenizer": Path("nowhere")}, "No tokenizer in 'nowhere'"),
