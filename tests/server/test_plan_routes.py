@@ -13,7 +13,7 @@ from tests.server import small_desk
 from tripwright.cli.main import main
 from tripwright.domains.travelplanner.planning import solve_query
 from tripwright.domains.travelplanner.routes import plan_routes
-from tripwright.llm.endpoint import Turns
+from tripwright.llm.endpoint import Budgets
 from tripwright.server import TripServer
 from tripwright.server.trips import make_app
 
@@ -40,7 +40,7 @@ QUERIES = {
 
 @pytest.fixture
 def client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[TestClient]:
-    monkeypatch.setattr(Turns, "take", lambda *_: 0.0)
+    monkeypatch.setattr(Budgets, "take", lambda *_: 0.0)
     app = make_app(small_desk.agency(), TripServer(state=tmp_path / "trips.sqlite"))
     with TestClient(app, "http://127.0.0.1", raise_server_exceptions=False) as client:
         yield client

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.server import small_desk
 from tripwright.domains.travelplanner.planning import solve_query
 from tripwright.domains.travelplanner.routes import plan_routes
-from tripwright.llm.endpoint import Turns
+from tripwright.llm.endpoint import Budgets
 from tripwright.server import TripServer
 from tripwright.server.trips import make_app
 
@@ -20,7 +20,7 @@ HEADERS = {"Host": "127.0.0.1"}
 
 
 def test_no_request_makes_the_server_fail(tmp_path, monkeypatch):
-    monkeypatch.setattr(Turns, "take", lambda *_: 0.0)
+    monkeypatch.setattr(Budgets, "take", lambda *_: 0.0)
     app = make_app(small_desk.agency(), TripServer(state=tmp_path / "trips.sqlite"))
     schema = schemathesis.openapi.from_dict(app.openapi())
     schema.app = app
@@ -47,7 +47,7 @@ anything = st.recursive(
 
 def test_no_plan_or_request_that_is_nearly_one_makes_the_server_fail(tmp_path, monkeypatch):
     """What a domain's routes take has no schema: here are real ones with some values changed."""
-    monkeypatch.setattr(Turns, "take", lambda *_: 0.0)
+    monkeypatch.setattr(Budgets, "take", lambda *_: 0.0)
     monkeypatch.setattr(plan_routes, "SOLVE_SECONDS", 0.3)
     app = make_app(small_desk.agency(), TripServer(state=tmp_path / "trips.sqlite"))
     query = small_desk.REQUESTS[0].record()

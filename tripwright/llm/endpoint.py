@@ -62,7 +62,7 @@ SPREAD = 0.25  # of a pause: threads that waited for its end do not come back at
 class Pace:
     """Threads share one. Without `requests_per_second` only pauses are waited for.
 
-    Turns are evenly spaced and given in the order in which they are asked for; a retry takes a turn
+    Budgets are evenly spaced and given in the order in which they are asked for; a retry takes a turn
     like any other request.
     """
 
@@ -105,7 +105,7 @@ class Pace:
 MOST_NAMES = 10_000  # whose turns are remembered
 
 
-class Turns:
+class Budgets:
     """When each of many may ask again, in seconds; of this process."""
 
     def __init__(self) -> None:

@@ -32,7 +32,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tripwright.errors import named
 from tripwright.evals.report.page import page_file
-from tripwright.llm.endpoint import Turns
+from tripwright.llm.endpoint import Budgets
 from tripwright.server import TripServer
 from tripwright.server.agency import Agency, TripJobs, open_agency
 from tripwright.server.guard import Strict, sendable
@@ -78,7 +78,7 @@ class AskedTrip(Strict):
 class TripRoutes:
     def __init__(self, agency: Agency, store: TripStore, jobs: TripJobs, keys: tuple[str, ...]):
         self._agency, self._store, self._jobs, self._keys = agency, store, jobs, keys
-        self._turns = Turns()
+        self._budgets = Budgets()
         self.router = router = APIRouter(prefix="/v1")
         for path, method, route in (
             ("/desk", "GET", self.desk),
@@ -122,7 +122,7 @@ class TripRoutes:
                 with suppress(ValueError):
                     host = str(ip_network((host, 64), strict=False))
             asker = _hash(f"at {host}")
-        if seconds := self._turns.take(asker, BETWEEN_SECONDS, BURST):
+        if seconds := self._budgets.take(asker, BETWEEN_SECONDS, BURST):
             after = {"Retry-After": str(math.ceil(seconds))}
             raise HTTPException(429, f"Too many at once: wait {seconds:.1f} s.", after)
         return asker

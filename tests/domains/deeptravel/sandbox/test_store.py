@@ -13,7 +13,7 @@ from tripwright.domains.deeptravel.sandbox.provider import Terms
 from tripwright.domains.deeptravel.sandbox.sandbox import SandboxQuestion, StoredAnswer
 from tripwright.domains.deeptravel.sandbox.store import CHUNK_ROWS, Store, open_store
 from tripwright.errors import UserError
-from tripwright.llm.endpoint import Turns
+from tripwright.llm.endpoint import Budgets
 
 DAY = "2026-06-20"
 
@@ -72,8 +72,8 @@ def test_a_key_is_locked_for_other_processes_until_its_owner_ends_however_it_end
 
 
 @pytest.fixture(params=[True, False], ids=["local", "stored"])
-def limits(request: pytest.FixtureRequest, store: Store) -> Turns | Store:
-    return Turns() if request.param else store
+def limits(request: pytest.FixtureRequest, store: Store) -> Budgets | Store:
+    return Budgets() if request.param else store
 
 
 def test_turns_come_at_the_rate_of_the_vendor(limits):

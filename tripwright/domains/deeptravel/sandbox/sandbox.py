@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any
 from tripwright.domains.deeptravel.sandbox.provider import PASSING, Provider, Terms
 from tripwright.domains.deeptravel.tools.answers import RECORDS, ProviderAnswer, is_day
 from tripwright.errors import UserError, printable
-from tripwright.llm.endpoint import Turns, backoff_s, map_unordered
+from tripwright.llm.endpoint import Budgets, backoff_s, map_unordered
 from tripwright.llm.http import ProviderFault, Redaction
 
 if TYPE_CHECKING:
@@ -202,7 +202,7 @@ class Sandbox:
         if store is not None and replay:
             check_recorded(store, self.snapshot)
         self.counts, self._retries = SandboxCounts(), retries or Retries()
-        self._limits = store or Turns()
+        self._limits = store or Budgets()
         self._turns: dict[tuple[int, str], threading.Lock] = {}  # of a process and a vendor
         self._redacted = Redaction()
 

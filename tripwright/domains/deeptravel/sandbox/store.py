@@ -83,7 +83,7 @@ class Store:
 
     `place` is where it is, `name` the same as a person may read it: never with a password.
     Raises ProviderFault where the store cannot be reached just now, UserError where it cannot be
-    used any more (a full disk). It keeps the vendors' budgets as `Turns` does. A process has one
+    used any more (a full disk). It keeps the vendors' budgets as `Budgets` does. A process has one
     connection, which its threads take turns with."""
 
     DRIVER: ClassVar[str] = "sqlite"
