@@ -62,7 +62,7 @@ SPREAD = 0.25  # of a pause: threads that waited for its end do not come back at
 class Pace:
     """Threads share one. Without `requests_per_second` only pauses are waited for.
 
-    Budgets are evenly spaced and given in the order in which they are asked for; a retry takes a turn
+    Turns are evenly spaced and given in the order in which they are asked for; a retry takes a turn
     like any other request.
     """
 
