@@ -379,8 +379,7 @@ def _endpoint(settings: PolicySettings, dialect: Dialect) -> PolicyChoice:
         "tokens_counted_by": counter.name,
     }
     spares = named("--filtered", settings.filtered or "failed", {"failed": False, "unscored": True})
-    if spares:  # which changes rates
-        identity["filtered"] = "unscored"
+    identity |= {"filtered": "unscored"} if spares else {}  # which changes rates
     policy = EndpointPolicy(endpoint, settings.concurrency, settings.native_tools, counter, spares)
     return PolicyChoice(policy, None, identity, decoding | extra)
 
