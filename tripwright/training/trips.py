@@ -164,7 +164,7 @@ class FileSamples(Stream):
 @dataclass
 class ExpertTranscripts:
     """The expert's transcripts of trips, as token ids. A trip that the expert could not plan well,
-    or not within the context that its pupil has, teaches nothing and is passed over."""
+    or not within its pupil's limits of context and turns, teaches nothing and is passed over."""
 
     trips: Trips
     dialect: Dialect
@@ -186,7 +186,11 @@ class ExpertTranscripts:
             request, place = self.trips.request_at(self.trips.position)
             self.trips.position += 1
             session = expert_session(request, place, self.dialect, self.chat, self.teacher)
-            fits = session.length <= self.dialect.context_tokens  # nobody cuts an expert's turn
+            said = [s for s in session.transcript.segments if s.role == "assistant"]
+            longest = max((len(turn.token_ids) for turn in said), default=0)
+            # nobody cuts an expert's turns: its pupil's are
+            fits = session.length <= self.dialect.context_tokens
+            fits = fits and longest <= self.dialect.max_turn_tokens
             if fits and self.trips.domain.teachers[self.teacher].keeps(session):
                 self.taught, self.in_vain = self.taught + 1, 0
                 return session.transcript
@@ -194,8 +198,10 @@ class ExpertTranscripts:
             if self.in_vain == MOST_IN_VAIN:
                 raise UserError(
                     f"The expert finds no answer within the limits of dialect '{self.dialect.name}'"
-                    f" ({self.in_vain} trips in a row, the last one ended by"
-                    f" {session.transcript.stop_reason} after {session.length} tokens)."
+                    f" ({self.in_vain} trips in a row). The last one was ended by"
+                    f" {session.transcript.stop_reason} after {session.length} tokens"
+                    f" (context_tokens: {self.dialect.context_tokens}), its longest turn had"
+                    f" {longest} (max_turn_tokens: {self.dialect.max_turn_tokens})."
                 )
 
     def state_dict(self) -> dict[str, Any]:
