@@ -49,9 +49,8 @@ def main() -> int:
             began = time.monotonic()
             stages.take_stages(run, "sft")
             minutes.append((time.monotonic() - began) / 60)
-            final = evaluate(
-                run, requests_of_exam(run.recipe, recipe.evaluation.queries), "sft", BEFORE
-            )["metrics"]["final"]
+            exam = requests_of_exam(run.recipe, recipe.evaluation.queries)
+            final = evaluate(run, exam, run.model("sft"), BEFORE)["metrics"]["final"]
         got_there += final["value"] >= ENOUGH
         print(
             f"seed {seed}: {minutes[-1]:.1f} minutes, {final['value']:.1%}"

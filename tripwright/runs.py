@@ -38,6 +38,9 @@ DIFFICULTY, COMPARISON = "difficulty.json", "comparison.json"  # what baselines 
 BEST = "best.json"  # of a training that was evaluated while it went on, in eval/<VALIDATION_STEP>N
 VALIDATION_STEP = "validation-step-"
 
+STEP = "-step-"  # between stage and number, in the name of a model folder
+VERL_MODELS = "verl/global_step_{}/actor/huggingface"  # in a training's folder, by the step
+
 VERSION_ENTRY = "transcripts_version"  # of the run card: how the lines of its episodes are read
 VERSION = 2
 
@@ -126,6 +129,48 @@ class EpisodeLine:
 
     def problem(self, why: str) -> UserError:
         return UserError(f"{self.where}: not an episode of a run: {why}.")
+
+
+def kept_models(folder: Path) -> dict[int, Path]:
+    """Those of a training that validation kept, by their step."""
+    models = ((m.name.rpartition("-")[2], m) for m in (folder / "model").glob(f"*{STEP}*"))
+    return {int(step): model for step, model in models if step.isdigit()}
+
+
+def checkpoint_models(folder: Path) -> dict[int, Path]:
+    """The same, and those in verl's checkpoints."""
+    weights = folder.glob(VERL_MODELS.format("*") + "/*.safetensors")
+    places = {file.parents[2].name.rpartition("_")[2]: file.parent for file in weights}
+    return {int(step): place for step, place in places.items()} | kept_models(folder)
+
+
+def model_in(source: str | Path, step: str | None = None) -> Path:
+    """A model's folder, or its name on a hub: `source` itself; where that is a training's folder,
+    of its last finished stage, or after so many steps, or the "best" of validation. Raises
+    UserError for a step that it has not."""
+    folder = Path(source)
+    if step is None:
+        stages = (folder / "model" / stage for stage in reversed(STAGES))
+        return next((stage for stage in stages if stage.is_dir()), folder)
+    models = checkpoint_models(folder)
+    if step == "best" and (best := json_object(folder / BEST)) is not None:
+        inside = folder / best["model"]
+        return inside if inside.is_dir() else Path(best["model"])
+    if step.isdigit() and int(step) in models:
+        return models[int(step)]
+    kept = f"of steps {', '.join(map(str, sorted(models)))}" if models else "none"
+    raise UserError(
+        f"--step: '{folder}' has no checkpoint '{step}'. Expected 'best', which [validation] says,"
+        f" or one that it or verl kept (here: {kept})."
+    )
+
+
+def stage_of(folder: Path, model: Path) -> str:
+    """What a model of `model_in` is called in its training."""
+    if model.parent == folder / "model":
+        return model.name
+    step = "".join(model.parts[-3:-2]).rpartition("_")[2]
+    return f"rl{STEP}{step}" if model == folder / VERL_MODELS.format(step) else "start"
 
 
 def transcripts_in(path: Path) -> Path:

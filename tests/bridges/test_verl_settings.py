@@ -271,7 +271,7 @@ def test_a_second_signal_waits_for_no_step(monkeypatch, tmp_path):
     with pytest.raises(KeyboardInterrupt), VerlProcess(tmp_path, endless) as process:
         monkeypatch.setattr("tripwright.bridges.verl.launch.next_lines", signalled)
         VerlLoop(process, tmp_path, 2, 0).take_step()
-    assert process.ended is not None and not (tmp_path / "verl/stop").exists()
+    assert process.process.poll() is not None and not (tmp_path / "verl/stop").exists()
 
 
 def test_options_stand_over_what_a_cpu_gives_to_ray(monkeypatch, tmp_path):

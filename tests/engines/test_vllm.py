@@ -33,8 +33,14 @@ from tests.training.test_served_rollouts import SETTINGS, starts
 from tripwright.inference.local import LocalPolicy, Sampling
 from tripwright.training import rollout_worker
 from tripwright.training.grpo import Grpo
-from tripwright.training.rollout_worker import plain_weights
-from tripwright.training.served import RolloutServer, TokenRequest, VllmServer, token_server
+from tripwright.training.rollout_worker import TokenPolicy, plain_weights
+from tripwright.training.served import (
+    RolloutServer,
+    TokenRequest,
+    VllmServer,
+    server_at,
+    token_server,
+)
 
 VLLM = Path(__file__).parents[2] / ".venv-engines" / "bin" / "vllm"
 pytestmark = [
@@ -145,6 +151,21 @@ def trainer(nano: Any, caller: Any, lab: Any, tmp_path: Path, monkeypatch: Any) 
         return Grpo(nano(10, tied), caller, DIALECT, lab.trips(), settings, seed=3)
 
     return make
+
+
+def test_an_examination_through_it_is_our_engines(vllm, nano, folder, caller, lab):
+    """`examine --base-url`: it names the folder that it has, and greedy episodes have the same
+    tokens."""
+    url, model, how = vllm("tied"), nano(99), Sampling(dtype="float32", rows=4)
+    server, named = server_at(f"{url}/v1", model.config.vocab_size)
+    assert isinstance(server, VllmServer) and named == str(folder)
+    trips, played = lab.trips(), list[Any]()
+    tasks = [next(trips) for _ in range(4)]
+    for policy in (LocalPolicy(model, caller, how), TokenPolicy(server, caller, how)):
+        sessions = policy.play([open_session(task, DIALECT, caller) for task in tasks])
+        said = {s.task.id: (s.transcript.token_ids, s.transcript.loss_mask) for s in sessions}
+        played.append(said)
+    assert played[0] == played[1] and len(played[0]) == 4
 
 
 def test_its_tool_parser_hears_a_call(vllm, nano, nano_tokenizer, tmp_path):

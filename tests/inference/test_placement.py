@@ -113,7 +113,7 @@ def test_training_and_examination_obey_the_recipe(tmp_path, tiny_recipe, monkeyp
         lambda: stages.take(run, "copy_pretraining"),
         lambda: stages.take(run, "sft"),
         lambda: stages.take(run, "rl"),
-        lambda: held_out.evaluate(run, exam, "start", "exam"),
+        lambda: held_out.evaluate(run, exam, run.model("start"), "exam"),
     ):
         with pytest.raises(UserError, match="enough"):
             work()

@@ -12,6 +12,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tests.files import write_lines
+from tests.training.rollout_server import LyingServer
 from tripwright.agent.chat import ChatFormat
 from tripwright.cli import examine
 from tripwright.domains.travelplanner.queries.sample import make_queries
@@ -23,7 +24,7 @@ from tripwright.inference.local import load_model
 from tripwright.runs import episodes
 from tripwright.statistics.rates import rate
 from tripwright.training import held_out, stages
-from tripwright.training.recipe import DialectSettings
+from tripwright.training.recipe import DialectSettings, ValidationSettings
 from tripwright.training.run_folder import RunFolder
 from tripwright.world.generator import build_tables
 from tripwright.world.store import write_world
@@ -119,7 +120,7 @@ def test_a_model_is_examined_with_the_prompt_that_it_is_trained_on(recipe, tmp_p
     tokenizer.chat_template = Path("tests/tokens/templates/qwen3.jinja").read_text()
     run.save("sft", model, tokenizer)
     exam = held_out.requests_of_exam(official, 4)
-    held_out.evaluate(run, exam, "sft", "after_sft")
+    held_out.evaluate(run, exam, run.model("sft"), "after_sft")
     chat = ChatFormat(tokenizer, official.dialect.dialect().schemas())
     trained = open_session(exam.tasks[0], official.dialect.dialect(), chat)
     examined = next(episodes(run.folder / "eval/after_sft/transcripts.jsonl"))
@@ -158,6 +159,58 @@ def test_a_recipe_with_requests_of_its_own_is_examined_in_its_own_place(
     card = json.loads((run.folder / "eval/after_rl/run_card.json").read_text())
     assert card["world"]["content_hash"] == world.content_hash
     assert card["queries"]["path"] == str(files["exam"])
+
+
+def test_a_server_that_has_the_model_plays_it_as_it_is_played_here(recipe, trained):
+    """Greedy, in fp32: the same tokens. The server says which stage it has."""
+
+    def said() -> list[list[int]]:
+        records = episodes(trained / "eval/after_sft/transcripts.jsonl")
+        played = sorted((record["id"], record["transcript"]["segments"]) for record in records)
+        return [part["token_ids"] for _, parts in played for part in parts]
+
+    stages.take(RunFolder(trained, recipe), "rl")
+    held_out.examine(recipe, trained)
+    here, compared = said(), (trained / "comparison.json").read_text()
+    (trained / "eval/after_sft/score.json").unlink()  # else it was examined
+    model, tokenizer = load_model(trained / "model/sft", weights=torch.float32)
+    server = LyingServer(model, tokenizer, trained)
+    try:
+        server.api.name = "elsewhere/model/sft"
+        with pytest.raises(
+            UserError, match=r"--base-url: that server has 'elsewhere/model/sft', e"
+        ):
+            held_out.examine(recipe, trained, base_url=server.url)
+        server.api.name = "run/model/sft"
+        figures = held_out.examine(recipe, trained, base_url=f"{server.url}/v1")
+    finally:
+        server.stop()
+    assert here == said() and sum(map(len, here)) > 100
+    card = json.loads((trained / "eval/after_sft/run_card.json").read_text())
+    assert (card["policy"]["stage"], card["policy"]["server"]) == ("sft", "SGLang")
+    assert "after_sft" in figures["final"] and "emptied_tools" not in figures["final"]
+    assert figures["comparisons"] and compared == (trained / "comparison.json").read_text()
+    with pytest.raises(UserError, match="cannot be reached"):
+        held_out.examine(recipe, trained, base_url=server.url)
+
+
+def test_the_exam_asks_nothing_that_chose_the_checkpoint(recipe, trained, tmp_path):
+    world = write_world(tmp_path / "world", build_tables("nano", 5))
+    queries, files = [query.record() for query in make_queries(world, 4, 1)], {}
+    for name, part in (("chosen", queries[:3]), ("apart", queries[3:]), ("exam", queries[2:])):
+        files[name] = str(tmp_path / f"{name}.jsonl")
+        write_lines(Path(files[name]), part)
+    own = dataclasses.replace(
+        recipe,
+        data=dataclasses.replace(recipe.data, world=str(world.folder), queries=files["apart"]),
+        validation=ValidationSettings(every=2, file=files["chosen"]),
+    )
+    for name, both in (("chosen", "3 of the exam's 3"), ("exam", "1 of the exam's 2")):
+        exam = dataclasses.replace(own.evaluation, file=files[name])
+        with pytest.raises(UserError, match=f"{both} requests .* choose the checkpoint, too"):
+            held_out.examine(dataclasses.replace(own, evaluation=exam), trained)
+    exam = dataclasses.replace(own.evaluation, file=files["apart"])
+    held_out.check_apart(dataclasses.replace(own, evaluation=exam))
 
 
 def test_the_floor_of_a_reward_is_measured_and_reported(recipe, trained):

@@ -68,5 +68,5 @@ def test_what_cannot_be_merged_is_told_and_nothing_is_written(run, tmp_path, cap
         assert why in problem and problem.count("\n") == 1
     plain.rename(run / "model" / "rl")
     assert main(["merge", str(run), "--out", str(tmp_path / "new")]) == 2
-    assert "is a whole model: nothing is to be merged" in capsys.readouterr().err
+    assert "so nothing is to be merged" in capsys.readouterr().err
     assert not (tmp_path / "new").exists() and not list((tmp_path / "there").iterdir())

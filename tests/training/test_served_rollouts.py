@@ -310,7 +310,7 @@ def test_an_answer_that_cannot_be_is_asked_again_and_never_learned_from(server, 
     assert ids(episodes(trainer)) == expected
     assert trainer.worker.policy.figures["retries"] == len(LIES) and next(lies, None) is None
     server.said = lying("NaN")
-    with pytest.raises(UserError, match="sglang lost 4 of 4 episodes of a step: bad_response: "):
+    with pytest.raises(UserError, match="SGLang lost 4 of 4 episodes: bad_response: "):
         trainer.take_step()
 
 
@@ -345,7 +345,7 @@ def test_a_dead_server_stops_the_run_with_what_to_do(server, make):
     trainer.take_step()
     server.asked = lambda body: None
     with pytest.raises(
-        UserError, match=r"(?s)vllm lost 4 of 4 .* Start it again, then give the sa"
+        UserError, match=r"(?s)vLLM lost 4 of 4 .* Start it again, then give the sa"
     ):
         trainer.take_step()
 

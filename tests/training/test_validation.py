@@ -19,7 +19,7 @@ from tripwright.errors import UserError
 from tripwright.inference.local import load_model
 from tripwright.inference.models import device_named
 from tripwright.policies.settings import Decoding
-from tripwright.runs import episodes
+from tripwright.runs import checkpoint_models, episodes
 from tripwright.training import held_out, stages
 from tripwright.training.loop import StageClock
 from tripwright.training.recipe import (
@@ -118,7 +118,7 @@ def test_a_checkpoint_is_a_model_folder_that_plays_as_it_was_validated(recipe, r
     model, tokenizer = load_model(run.model(f"{name}-step-2"), device_named(recipe.model.device))
     requests = held_out.held_out(recipe, None, 3, VALIDATION_WORLDS)
     again = run.folder / "eval" / "validation-step-22"
-    requests.play_model(model, tokenizer, again, {"kind": "local"})
+    requests.play_model(held_out.player(recipe, tokenizer, model), again, {"kind": "local"})
     assert played(run, 22) == played(run, 2)
 
 
@@ -161,7 +161,7 @@ def test_what_led_nowhere_is_validated_anew(recipe, run):
     other = replace(recipe.rl.settings, entropy_bonus=0.2)
     again = trained(run.folder, replace(recipe, rl=Reinforcement("grpo", other)))
     found = score(again, 2)["run_card"]["policy"]["fingerprint"]
-    assert found == held_out.model_identity(again, "rl-step-2")["fingerprint"]
+    assert found == held_out.model_fingerprint(again.model("rl-step-2"))
     assert not same(weights(again, "rl-step-2"), before)
 
 
@@ -173,7 +173,7 @@ def test_the_best_is_kept_by_its_metric_and_of_equals_the_earliest(
     play = held_out.HeldOut.play_model
 
     def rated(*args: Any, **more: Any) -> dict[str, Any]:
-        result, folder = play(*args, **more), args[3]
+        result, folder = play(*args, **more), args[2]
         result["metrics"]["delivery"]["value"] = rates[int(folder.name.rpartition("-")[2])]
         (folder / "score.json").write_text(json.dumps(result))
         return result
@@ -184,7 +184,7 @@ def test_the_best_is_kept_by_its_metric_and_of_equals_the_earliest(
     best = json.loads((run.folder / "best.json").read_text())
     assert (best["metric"], best["step"], best["value"]) == ("delivery", 2, 0.5)
     assert best["model"] == "model/rl-step-2" and best["low"] <= best["high"]
-    assert sorted(held_out.checkpoint_models(run.folder)) == kept
+    assert sorted(checkpoint_models(run.folder)) == kept
 
 
 @both_stages
@@ -193,13 +193,13 @@ def test_any_kept_checkpoint_is_examined_by_its_step(recipe, run, capsys):
     examine.examine(run.folder, step="2")
     assert "step-2" in capsys.readouterr().out.replace(" ", "-")
     exam = json.loads((run.folder / "eval/step-2/score.json").read_text())
-    assert exam["run_card"]["policy"] == held_out.model_identity(run, f"{stage(recipe)}-step-2")
+    assert exam["run_card"]["policy"]["stage"] == f"{stage(recipe)}-step-2"
     assert exam["run_card"]["queries"] != score(run, 2)["run_card"]["queries"]
     best = json.loads((run.folder / "best.json").read_text())
     (run.folder / "best.json").write_text(json.dumps(best | {"model": "model/start"}))
     examine.examine(run.folder, step="best")
     assert (run.folder / "eval/start/score.json").is_file()
-    with pytest.raises(UserError, match=r"no checkpoint '3'. Expected 'best' or .* of steps 2, 4"):
+    with pytest.raises(UserError, match=r"no checkpoint '3'. Expected 'best', .* of steps 2, 4"):
         examine.examine(run.folder, step="3")
     shutil.rmtree(run.model(f"{stage(recipe)}-step-2"))
     shutil.rmtree(run.model(f"{stage(recipe)}-step-4"))

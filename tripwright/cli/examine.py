@@ -23,7 +23,14 @@ def examine(
     changes: Changes = None,
     step: Annotated[
         str | None,
-        typer.Option(help="A checkpoint that validation kept: its step of RL, or 'best'."),
+        typer.Option(help="A checkpoint that validation or verl kept: its step of RL, or 'best'."),
+    ] = None,
+    base_url: Annotated[
+        str | None,
+        typer.Option(
+            help="Server (vLLM, SGLang, serve model) that was started with a model of this run, and"
+            " plays it."
+        ),
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -34,7 +41,8 @@ def examine(
     cheapest row of every answer, and the expert, say how hard the requests are. Which requests, how
     they are decoded and by which rules they are judged is in the recipe's [evaluation]: queries (so
     many, in worlds of their own) or file, decoding, rules. With --step only that checkpoint is
-    examined. Writes OUT/eval, OUT/difficulty.json and OUT/report.html. What was examined is not
+    examined. With --base-url nothing is loaded here, and the stage that the server has is examined.
+    Writes OUT/eval, OUT/difficulty.json and OUT/report.html. What was examined is not
     examined again; a stopped examination goes on. Two examined runs are compared trip by trip by
     'tripwright compare'.
 
@@ -42,6 +50,7 @@ def examine(
       tripwright examine nano/cold_start --out runs/nano/cold_start
       tripwright examine runs/nano/grpo --set evaluation.queries=100
       tripwright examine runs/nano/grpo --step best
+      tripwright examine runs/planner_r1_8b --step best --base-url http://localhost:8000/v1
     """
     path = recipe if recipe.is_dir() else recipe_file(recipe)
     folder = out or (path if path.is_dir() else Path("runs") / path.stem)
@@ -50,7 +59,7 @@ def examine(
     from tripwright.training.recipe import load_recipe, recipe_of_run
 
     read = (recipe_of_run if path.is_dir() else load_recipe)(path, changes or ())
-    figures = examine_run(read, folder, step)
+    figures = examine_run(read, folder, step, base_url)
     print_figures(figures if as_json else compared_in_points(figures), as_json)
 
 

@@ -193,7 +193,10 @@ def _nano(state: Path) -> Path:
 
 
 def model(
-    folder: Path = argument("A model folder, such as a run's.", metavar="DIR"),
+    folder: Path = argument("A model folder, or a training's.", metavar="DIR|RUN"),
+    step: str | None = option(
+        None, "Of a training, the checkpoint of that step, or 'best'; else the last stage."
+    ),
     host: Host = "127.0.0.1",
     allow_host: AllowHost = None,
     port: Port = 8000,
@@ -213,14 +216,16 @@ def model(
 
     Examples:
       tripwright serve model runs/quickstart/model/sft
-      tripwright serve model runs/quickstart/model/sft --port 8001 --dtype float32
+      tripwright serve model runs/quickstart --step best --port 8001 --dtype float32
       curl http://127.0.0.1:8000/v1/models
     """
     from tripwright.inference.local import load_to_sample
+    from tripwright.runs import model_in
     from tripwright.server.model_api import make_app
     from tripwright.server.serving import serve_app
 
     # what is wrong is said here, and not by the worker
+    folder = model_in(folder, step)
     load_to_sample(folder, device, dtype)
     shared_token(token)
     make = partial(make_app, str(folder), concurrency, device, dtype, token.absolute())

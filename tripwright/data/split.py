@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tripwright.data.trajectories import asked_for, marks_of, one_domain, request_key
+from tripwright.data.trajectories import marks_of, one_domain
 from tripwright.domains import domain_of_file, domains
-from tripwright.domains.domain import Domain
+from tripwright.domains.domain import Domain, asked_for, request_key
 from tripwright.errors import UserError
 from tripwright.files import write_atomically
 

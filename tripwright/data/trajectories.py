@@ -42,7 +42,7 @@ from pydantic import ValidationError
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.turn import Answer, Call, opening_thoughts, read_turn
 from tripwright.domains import dialects, domain_named, domain_of
-from tripwright.domains.domain import Domain
+from tripwright.domains.domain import Domain, request_key
 from tripwright.domains.place import ClosedWorld, same_place
 from tripwright.errors import UserError, first_problem
 from tripwright.evals.comparison import run_names
@@ -212,26 +212,12 @@ def one_domain(sources: Iterable[tuple[Path, Domain]]) -> Domain:
     return domain
 
 
-def request_key(request: Any) -> str:
-    """By which two requests are the same: their text, in which blanks do not count, or all that
-    they ask for where they have none."""
-    return " ".join(request.query.split()) or json.dumps(asked_for(request), sort_keys=True)
-
-
 def marks_of(domain: Domain, request: Any) -> dict[str, Any]:
     """What requests are counted and divided by: their level, and what their domain adds."""
     fields = ("level", *domain.requests.slices.values())
     return {field: getattr(request, field, None) for field in fields} | getattr(
         request, "marks", {}
     )
-
-
-def asked_for(request: Any) -> dict[str, Any]:
-    """The fields of a request of its domain, without what a file adds to them."""
-    fields: dict[str, Any] = request.model_dump(
-        by_alias=True, include=set(type(request).model_fields) - {"id"}
-    )
-    return fields
 
 
 # ---- which episodes are worth learning from

@@ -4,6 +4,7 @@ for more, or which domain it is. docs/new-domain.md builds one from nothing."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -286,3 +287,17 @@ class Domain:
         """Who says how hard requests are: the simple players, and the expert."""
         simple = {each.baseline: each for each in self.players.values() if each.baseline}
         return {**simple, "expert": self.expert}
+
+
+def request_key(request: Any) -> str:
+    """By which two requests are the same: their text, in which blanks do not count, or all that
+    they ask for where they have none."""
+    return " ".join(request.query.split()) or json.dumps(asked_for(request), sort_keys=True)
+
+
+def asked_for(request: Any) -> dict[str, Any]:
+    """The fields of a request of its domain, without what a file adds to them."""
+    fields: dict[str, Any] = request.model_dump(
+        by_alias=True, include=set(type(request).model_fields) - {"id"}
+    )
+    return fields

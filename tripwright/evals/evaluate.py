@@ -46,6 +46,7 @@ from tripwright.policies.settings import (
     CURES,
     LENGTHS,
     OF_ENDPOINTS,
+    OF_LOCAL,
     OF_MODELS,
     OF_PLAYERS,
     SERVER,
@@ -53,7 +54,7 @@ from tripwright.policies.settings import (
     PolicySettings,
     thinking_fields,
 )
-from tripwright.runs import DIFFICULTY, RECIPE, Run, object_in
+from tripwright.runs import DIFFICULTY, RECIPE, Run, model_in, object_in
 from tripwright.tools.faults import Faults
 from tripwright.tools.remote import RemoteToolBox
 from tripwright.transcript import StopReason, Transcript
@@ -313,6 +314,8 @@ def choose_policy(policy: AnyPolicy, dialect: Dialect) -> PolicyChoice:
         raise UserError(f"Unknown policy '{name}'. The policies are {', '.join(policy_names())}.")
     if name != "endpoint":
         settings.refuse(name, OF_ENDPOINTS, "endpoint")
+    if name != "local":
+        settings.refuse(name, OF_LOCAL, "local")
     if name not in SAMPLED:
         settings.refuse(name, OF_MODELS, "endpoint or local")
         if settings.preset is not None:
@@ -401,16 +404,17 @@ def _local(settings: PolicySettings, dialect: Dialect) -> PolicyChoice:
         top_p=1.0 if how.top_p is None else how.top_p,
         top_k=how.top_k,
     )
-    model, tokenizer = load_to_sample(settings.model, settings.device, sampling.dtype)
+    folder = model_in(settings.model, settings.step)
+    model, tokenizer = load_to_sample(folder, settings.device, sampling.dtype)
     chat = ChatFormat(tokenizer, dialect.schemas())
-    policy = LocalPolicy(model, chat, sampling, name=str(settings.model))
-    check_prompt(dialect, ExactTokens(chat, f"of {settings.model}"))
+    policy = LocalPolicy(model, chat, sampling, name=str(folder))
+    check_prompt(dialect, ExactTokens(chat, f"of {folder}"))
     decoding: dict[str, Any] = {"temperature": how.temperature, "dtype": sampling.dtype}
     if how.temperature > 0:
         decoding |= {"seed": settings.seed, "top_p": sampling.top_p}
         decoding |= {} if how.top_k is None else {"top_k": how.top_k}
-    fingerprint = model_fingerprint(settings.model)
-    identity = {"kind": "local", "model": str(settings.model), "fingerprint": fingerprint}
+    fingerprint = model_fingerprint(folder)
+    identity = {"kind": "local", "model": str(folder), "fingerprint": fingerprint}
     return PolicyChoice(policy, chat, identity, decoding)
 
 

@@ -36,7 +36,7 @@ from torch import Tensor
 
 from tripwright.errors import UserError, first_line
 from tripwright.files import is_no_model, json_object, model_file, open_file
-from tripwright.runs import STAGES
+from tripwright.runs import model_in
 
 AUTO = "auto"
 _NAMED = {"bfloat16": torch.bfloat16, "float16": torch.float16, "float32": torch.float32}
@@ -229,18 +229,11 @@ def is_adapter(folder: str | Path) -> bool:
 
 def adapter_of(source: Path) -> Path:
     """`source`, or of a run the adapter of its last finished stage."""
-    if is_adapter(source):
-        return source
-    stages = (source / "model" / stage for stage in reversed(STAGES[1:]))
-    last = next((stage for stage in stages if stage.is_dir()), None)
-    if last is None:
-        raise UserError(
-            f"No adapter in '{source}'. Expected a folder with adapter_config.json, or a run folder"
-            " with a finished stage that trained one."
-        )
+    last = model_in(source)
     if not is_adapter(last):
         raise UserError(
-            f"'{last}' is a whole model: nothing is to be merged. (The recipe had no [model.lora].)"
+            f"No adapter in '{last}', so nothing is to be merged. Expected a folder with {CONFIG},"
+            " or a run whose last finished stage trained one ([model.lora])."
         )
     return last
 

@@ -103,7 +103,7 @@ OF_ENDPOINTS = (
     *("tokenizer", "thinking", "thinking_field", "filtered"),
     *("price_in", "price_out", "price_cached", "max_cost_usd"),
 )
-OF_MODELS = ("model", "base_url")
+OF_MODELS, OF_LOCAL = ("model", "base_url"), ("step",)
 OF_PLAYERS = ("thoughts", "extra_searches", "compared_cities")
 
 
@@ -122,7 +122,12 @@ class PolicySettings:
         PolicySettings(name="expert-careful", thoughts="long")
     """
 
-    model: str | None = setting(None, "endpoint: the model's name; local: a checkpoint folder.")
+    model: str | None = setting(
+        None, "endpoint: the model's name; local: a checkpoint's folder, or a training's."
+    )
+    step: str | None = setting(
+        None, "local: of a training, the checkpoint of that step, or 'best'; else the last stage."
+    )
     base_url: str | None = setting(None, "endpoint: its URL, up to and including /v1.")
     api_key_env: str = setting("OPENAI_API_KEY", "endpoint: environment variable with the key.")
     # An endpoint given one seed would answer every sample of a query alike.

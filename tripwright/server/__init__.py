@@ -31,7 +31,10 @@ class TripServer:
     services: Path | None = setting(None, "TOML file: who answers which tool, in place of a world.")
     domain: str | None = setting(None, "Whose desk.", show_default="the first that has one")
     model: str | None = setting(
-        None, "A trained checkpoint's folder; with --endpoint, the model's name."
+        None, "A checkpoint's folder, or a training's; with --endpoint, the model's name."
+    )
+    step: str | None = setting(
+        None, "Of a training, the checkpoint of that step, or 'best'; else the last stage."
     )
     dialect: str | None = setting(
         None,

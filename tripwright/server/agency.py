@@ -336,6 +336,7 @@ def _planners(settings: TripServer, domain: Domain) -> dict[str, Planner]:
         dialect = named("dialect", settings.dialect or domain.desk.dialect, by_name)
         told = PolicySettings(
             model=settings.model,
+            step=settings.step,
             base_url=settings.endpoint,
             api_key_env=settings.api_key_env,
             device=settings.device,

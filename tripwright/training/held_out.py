@@ -36,6 +36,7 @@ from pathlib import Path
 from typing import Any
 
 from tripwright.agent.chat import ChatFormat
+from tripwright.domains.domain import request_key
 from tripwright.domains.place import same_place
 from tripwright.episode import Policy, Task
 from tripwright.errors import UserError
@@ -45,7 +46,7 @@ from tripwright.evals.run import floor
 from tripwright.evals.run import run as run_episodes
 from tripwright.evals.run_card import model_fingerprint, run_card
 from tripwright.files import json_object, write_atomically, write_json_lines
-from tripwright.inference.local import LocalPolicy, load_model
+from tripwright.inference.local import LocalPolicy, inspect_model, load_model
 from tripwright.inference.models import device_named, precision_named
 from tripwright.rewards.spec import terms
 from tripwright.runs import (
@@ -54,9 +55,13 @@ from tripwright.runs import (
     COMPARISON,
     DIFFICULTY,
     SCORE,
+    STEP,
     TRANSCRIPTS,
     VALIDATION_STEP,
     episodes,
+    kept_models,
+    model_in,
+    stage_of,
 )
 from tripwright.statistics.rates import mean
 from tripwright.tools.faults import Faults
@@ -66,12 +71,15 @@ from tripwright.training.data_source import (
     generator_fingerprint,
     requests_in,
 )
+from tripwright.training.loop import Loop
 from tripwright.training.recipe import DENSE_REWARD, Recipe, ValidationSettings, describe_changes
-from tripwright.training.rl_loop import RlLoop
+from tripwright.training.rollout_worker import TokenPolicy, TokenSampler
 from tripwright.training.run_folder import RunFolder
-from tripwright.training.sft import FineTuning
+from tripwright.training.served import server_at
 from tripwright.training.trips import UNSEEN_WORLDS, VALIDATION_WORLDS, GeneratedTrips
 from tripwright.verdict import Verdict
+
+Trained = LocalPolicy | TokenPolicy
 
 CONDITIONS = "conditions.json"
 BEFORE, AFTER, BLIND = "after_sft", "after_rl", "emptied_tools"  # names of evaluations
@@ -85,7 +93,7 @@ class HeldOut:
     """Requests of a recipe's examination or validation, and how they are played. `queries` and
     `world` are what a run card says of the requests and of what answers them; `origin` what two
     sets of requests must have in common to be the same. `emptied_tools` and `faults` are of the
-    tools that a model has there."""
+    tools that a model has there; `server` has the model, in the place of our engine."""
 
     recipe: Recipe
     tasks: Sequence[Task]
@@ -94,6 +102,7 @@ class HeldOut:
     origin: dict[str, Any]
     emptied_tools: bool = False
     faults: Faults | None = None
+    server: TokenSampler | None = None
 
     @property
     def rules(self) -> str:
@@ -119,14 +128,10 @@ class HeldOut:
         requests = ({"id": t.id, "world": t.where, **t.request.record()} for t in self.tasks)
         write_json_lines(folder / "queries.jsonl", requests)
 
-    def play_model(
-        self, model: Any, tokenizer: Any, folder: Path, identity: dict[str, Any]
-    ) -> dict[str, Any]:
-        """The score of a model, shown the tools of training: with others it is another one. The
-        dense reward is added to its metrics, last: a score without it is not finished."""
-        chat = ChatFormat(tokenizer, self.recipe.dialect.dialect().schemas())
-        policy = LocalPolicy(model, chat, self.recipe.sampling)
-        score = self.play(policy, folder, identity, chat)
+    def play_model(self, policy: Trained, folder: Path, identity: dict[str, Any]) -> dict[str, Any]:
+        """The score of a model (`player`). The dense reward is added to its metrics, last: a score
+        without it is not finished."""
+        score = self.play(policy, folder, identity, policy.chat)
         score["metrics"][DENSE_REWARD] = mean(
             [sum(parts.values()) for parts in reward_terms(folder).values()], seed=0
         )
@@ -211,22 +216,50 @@ def reward_terms(evaluation: Path) -> dict[str, dict[str, float]]:
     }
 
 
+def player(
+    recipe: Recipe, tokenizer: Any, model: Any = None, server: TokenSampler | None = None
+) -> Trained:
+    """A model as it is examined, shown the tools of training: with others it is another one. It is
+    here, or `server` has it."""
+    chat = ChatFormat(tokenizer, recipe.dialect.dialect().schemas())
+    if server is not None:
+        return TokenPolicy(server, chat, recipe.sampling)
+    return LocalPolicy(model, chat, recipe.sampling)
+
+
+def check_apart(recipe: Recipe) -> None:
+    """Raises UserError where requests that choose the checkpoint are asked again in the exam."""
+    files = recipe.validation and recipe.validation.file, recipe.evaluation.file
+    if not all(files):
+        return
+    chosen, asked = (
+        {request_key(each) for _, each in requests_in(recipe, file)[1]} for file in files if file
+    )
+    if both := len(chosen & asked):
+        raise UserError(
+            f"{both} of the exam's {len(asked)} requests ('{files[1]}') choose the checkpoint, too"
+            f" ('{files[0]}'). Name others in evaluation.file, or divide these: tripwright data"
+            " split FILE --parts validation:N,exam:N --out DIR"
+        )
+
+
 # ---- while training
 
 
-_STEP = "-step-"  # between stage and number, in the name of a model folder
+def model_identity(stage: str, folder: str | Path) -> dict[str, Any]:
+    """What a run card says of a run's model."""
+    return {"kind": "local", "stage": stage, "fingerprint": model_fingerprint(folder)}
 
 
-def checkpoint_models(folder: Path) -> dict[int, Path]:
-    """The kept ones of a run that are whole, by their step."""
-    models = ((m.name.rpartition("-")[2], m) for m in (folder / "model").glob(f"*{_STEP}*"))
-    return {int(step): model for step, model in models if step.isdigit()}
+def validation_requests(recipe: Recipe, settings: ValidationSettings) -> HeldOut:
+    return held_out(recipe, settings.file, settings.queries, VALIDATION_WORLDS)
 
 
-def model_identity(run: RunFolder, stage: str) -> dict[str, Any]:
-    """What a run card says of a model of this run."""
-    fingerprint = model_fingerprint(str(run.model(stage)))
-    return {"kind": "local", "stage": stage, "fingerprint": fingerprint}
+def is_due(settings: ValidationSettings, folder: Path, step: int, last: bool) -> bool:
+    """Whether the model is to be evaluated as it is after so many steps, and was not. `last`:
+    training has come to its end."""
+    wanted = last or (step % settings.every == 0 and (step > 0 or settings.at_start))
+    return wanted and finished_score(folder / "eval" / f"{VALIDATION_STEP}{step}") is None
 
 
 @dataclass
@@ -237,50 +270,61 @@ class Validation:
     run: RunFolder
     settings: ValidationSettings
     stage: str
-    loop: RlLoop[Any] | FineTuning
+    loop: Loop
     tokenizer: Any
     start: str
 
     def __post_init__(self) -> None:
-        file, count = self.settings.file, self.settings.queries
-        self.requests = held_out(self.run.recipe, file, count, VALIDATION_WORLDS)
+        self.requests = validation_requests(self.run.recipe, self.settings)
 
     def begin(self) -> None:
         """The stage goes on after the loop's step: evaluations of later ones led nowhere. Raises
         UserError where earlier ones were of other requests or conditions."""
-        step, start = self.loop.step, model_identity(self.run, self.start)
+        step = self.loop.step
+        start = model_identity(self.start, self.model(0))
         for number, folder in evaluations(self.run.folder):
             card = json_object(folder / CARD) or {}
             if number > step or (number == 0 and card.get("policy") != start):
                 shutil.rmtree(folder)
-        kept = {n: model for n, model in checkpoint_models(self.run.folder).items() if n <= step}
-        for model in {*(self.run.folder / "model").glob(f"*{_STEP}*")} - {*kept.values()}:
+        kept = {n: model for n, model in kept_models(self.run.folder).items() if n <= step}
+        for model in {*(self.run.folder / "model").glob(f"*{STEP}*")} - {*kept.values()}:
             shutil.rmtree(model)
         self.requests.settle(self.run.folder / "eval" / "validation")
 
     def due(self, last: bool) -> bool:
-        """Whether the model is to be evaluated as it is now, and was not. `last`: training has come
-        to its end."""
-        step = self.loop.step
-        wanted = last or (step % self.settings.every == 0 and (step > 0 or self.settings.at_start))
-        return wanted and finished_score(self._folder(step)) is None
+        return is_due(self.settings, self.run.folder, self.loop.step, last)
 
     def take(self) -> dict[str, Any]:
         """Saves the model, evaluates it and keeps what is to be kept; the evaluation's metrics."""
         step, run = self.loop.step, self.run
-        name = f"{self.stage}{_STEP}{step}" if step else self.start
-        if step and not run.done(name):
-            run.save_model(name, self.loop.model, self.tokenizer)
-        identity, folder = model_identity(run, name), self._folder(step)
+        name = self.name(step)
         print(f"\nvalidating after step {step}", file=sys.stderr)
-        model, training = self.loop.model, self.loop.model.training
-        generators = process_generators()
-        with self.loop.clock.stopped():
-            score = self.requests.play_model(model.eval(), self.tokenizer, folder, identity)
-        model.train(training)
-        set_process_generators(generators)
+        if step and not run.done(name):
+            self.save(name)
+        score = self.evaluated(self._folder(step), model_identity(name, self.model(step)))
         self._keep_best()
         return {metric: rate["value"] for metric, rate in score["metrics"].items()}
+
+    def name(self, step: int) -> str:
+        return f"{self.stage}{STEP}{step}" if step else self.start
+
+    def model(self, step: int) -> Path:
+        """Where the one after so many steps is kept."""
+        return self.run.model(self.name(step))
+
+    def save(self, name: str) -> None:
+        self.run.save_model(name, self.loop.model, self.tokenizer)
+
+    def evaluated(self, folder: Path, identity: dict[str, Any]) -> dict[str, Any]:
+        """The score of the loop's model."""
+        loop: Any = self.loop
+        training, generators = loop.model.training, process_generators()
+        with loop.clock.stopped():
+            policy = player(self.run.recipe, self.tokenizer, loop.model.eval())
+            score = self.requests.play_model(policy, folder, identity)
+        loop.model.train(training)
+        set_process_generators(generators)
+        return score
 
     def _folder(self, step: int) -> Path:
         return self.run.folder / "eval" / f"{VALIDATION_STEP}{step}"
@@ -297,12 +341,13 @@ class Validation:
         if not known:  # nothing was scored yet
             return
         best = max(known, key=lambda step: (rates[step]["value"], -step))
-        model = f"{self.stage}{_STEP}{best}" if best else self.start
-        record = {"metric": metric, "step": best, **rates[best], "model": f"model/{model}"}
-        write_atomically(self.run.folder / BEST, json.dumps(record, indent=2) + "\n")
+        model, folder = self.model(best), self.run.folder
+        where = model.relative_to(folder) if folder in model.parents else model
+        record = {"metric": metric, "step": best, **rates[best], "model": str(where)}
+        write_atomically(folder / BEST, json.dumps(record, indent=2) + "\n")
         if self.settings.keep == "best":
-            for kept in checkpoint_models(self.run.folder).values():
-                if kept.name != model:
+            for kept in kept_models(folder).values():
+                if kept != model:
                     shutil.rmtree(kept)
 
 
@@ -315,55 +360,51 @@ def evaluations(folder: Path) -> list[tuple[int, Path]]:
 # ---- the examination
 
 
-def examine(recipe: Recipe, folder: Path, step: str | None = None) -> dict[str, Any]:
+def examine(
+    recipe: Recipe, folder: Path, step: str | None = None, base_url: str | None = None
+) -> dict[str, Any]:
     """Examines every stage that is finished in the run folder, the last one also with emptied
-    tools, and writes the report. With `step`: the checkpoint that validation kept of that step,
-    or the "best", and nothing else. The figures: pass rates, and RL against the cold start.
+    tools, and writes the report. With `step`: the checkpoint of that step, or the "best" of
+    validation, and nothing else. With `base_url`: what the server there has, and plays. The
+    figures: pass rates, and RL against the cold start.
 
     Raises UserError where nothing was trained, and where there is no such checkpoint.
     """
-    stages = [stage for stage in EXAM_OF if (folder / "model" / stage).is_dir()]
+    models = [place for stage in EXAM_OF if (place := folder / "model" / stage).is_dir()]
     if step is not None:
-        stages = [checkpoint_of(folder, step)]
-    if not stages:
+        models = [model_in(folder, step)]
+    if not models:
         raise UserError(f"'{folder}' holds no trained model (model/sft or model/rl). Train first.")
     if recipe.data.queries is not None and recipe.evaluation.file is None:
         raise UserError(
             f"Recipe '{recipe.name}' trains on a file: name the exam's with evaluation.file."
         )
+    check_apart(recipe)
+    server, last = None, models[-1]
+    if base_url is not None:
+        config, _ = inspect_model(last, elsewhere=True)
+        server, named = server_at(base_url, config.vocab_size)
+        accepted, end = " or ".join(f"'{p}'" for p in models), Path(named).parts[-3:]
+        models = [place for place in models if place.resolve().parts[-len(end) :] == end]
+        if not models:
+            raise UserError(f"--base-url: that server has '{named}', expected {accepted}.")
     run, settings = RunFolder(folder, recipe), recipe.evaluation
     with run.alone():
-        exam = requests_of_exam(recipe, settings.queries)
+        exam = replace(requests_of_exam(recipe, settings.queries), server=server)
         generated = {"difficulty_queries": settings.difficulty_queries} if not settings.file else {}
         exam.settle(folder / "eval", **generated)
         measure_difficulty(run)
-        names = [name for model in stages for name in evaluate_stage(run, exam, model)]
-        if step is None:
-            evaluate(run, replace(exam, emptied_tools=True), stages[-1], BLIND)
+        names = [name for model in models for name in evaluate_stage(run, exam, model)]
+        if step is None and last in models:
+            evaluate(run, replace(exam, emptied_tools=True), last, BLIND)
             names.append(BLIND)
         return {
             "rules": exam.rules,
             "decoding": asdict(settings.decoding),
             "final": rates(run, names),
-            "comparisons": compare_stages(run) if len(stages) > 1 else {},
+            "comparisons": compare_stages(run) if step is None else {},
             "report": str(write_report(folder)),
         }
-
-
-def checkpoint_of(folder: Path, step: str) -> str:
-    """The name of the model after so many steps, or of the "best". Raises UserError where
-    validation kept none."""
-    models = checkpoint_models(folder)
-    best = json_object(folder / BEST)
-    if step == "best" and best is not None:
-        return Path(best["model"]).name
-    if step.isdigit() and int(step) in models:
-        return models[int(step)].name
-    kept = f"of steps {', '.join(map(str, sorted(models)))}" if models else "none"
-    raise UserError(
-        f"--step: '{folder}' has no checkpoint '{step}'. Expected 'best' or one that [validation]"
-        f" kept (here: {kept})."
-    )
 
 
 # ---- the exam
@@ -398,33 +439,38 @@ def measure_difficulty(run: RunFolder) -> None:
     write_atomically(path, json.dumps(difficulty, indent=2))
 
 
-def evaluate_stage(run: RunFolder, exam: HeldOut, stage: str) -> list[str]:
-    """The names of a stage's evaluations: one, and one with the recipe's faults where it has
+def evaluate_stage(run: RunFolder, exam: HeldOut, model: Path) -> list[str]:
+    """The names of a model's evaluations: one, and one with the recipe's faults where it has
     some."""
+    stage = stage_of(run.folder, model)
     name = EXAM_OF.get(stage) or stage.partition("-")[2] or stage  # "rl-step-2": "step-2"
-    evaluate(run, exam, stage, name)
+    evaluate(run, exam, model, name)
     if run.recipe.faults is None:
         return [name]
     failing = replace(exam, faults=run.recipe.faults)
-    evaluate(run, failing, stage, f"{name}_{WITH_FAULTS}")
+    evaluate(run, failing, model, f"{name}_{WITH_FAULTS}")
     return [name, f"{name}_{WITH_FAULTS}"]
 
 
-def evaluate(run: RunFolder, exam: HeldOut, stage: str, name: str) -> dict[str, Any]:
-    """The score of one stage's model on the exam, in RUN/eval/<name>."""
-    folder = run.folder / "eval" / name
-    identity = model_identity(run, stage)
-    if (score := json_object(folder / SCORE)) is not None:
-        if score["run_card"]["policy"] != identity:  # of the cold start, before there was RL
-            shutil.rmtree(folder)
-        elif (score := finished_score(folder)) is not None:
-            return score
+def evaluate(run: RunFolder, exam: HeldOut, model: Path, name: str) -> dict[str, Any]:
+    """The score of one model of the run on the exam, in RUN/eval/<name>; whoever has played it."""
+    folder, server = run.folder / "eval" / name, exam.server
+    own = model_identity(stage_of(run.folder, model), model)
+    identity = own | ({"server": server.name} if server else {})
+    card, score = json_object(folder / CARD) or {}, finished_score(folder)
+    if score is not None and own.items() <= score["run_card"]["policy"].items():
+        return score
+    if card.get("policy", identity) != identity:  # of the cold start, before there was RL
+        shutil.rmtree(folder)
     print(f"examining {name}", file=sys.stderr)
-    settings = run.recipe.model
-    model, tokenizer = load_model(
-        run.model(stage), device_named(settings.device), precision_named(settings.weights)
-    )
-    return exam.play_model(model, tokenizer, folder, identity)
+    if server is not None:
+        policy = player(run.recipe, inspect_model(model, elsewhere=True)[1], server=server)
+    else:
+        how = run.recipe.model
+        where = device_named(how.device), precision_named(how.weights)
+        loaded, tokenizer = load_model(model, *where)
+        policy = player(run.recipe, tokenizer, loaded)
+    return exam.play_model(policy, folder, identity)
 
 
 # ---- comparisons
@@ -454,6 +500,8 @@ def compare_stages(run: RunFolder) -> dict[str, dict[str, Any]]:
     faults. Also in RUN/comparison.json."""
     words = "RL against the cold start"
     evaluations = run.folder / "eval"
+    if not all(finished_score(evaluations / name) for name in (BEFORE, AFTER)):
+        return {}
     comparison = compare(evaluations / BEFORE, evaluations / AFTER)
     comparisons = {words: comparison}
     if run.recipe.faults is not None:

@@ -29,9 +29,9 @@ import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 from urllib.parse import quote
 
 import torch
@@ -49,7 +49,7 @@ from tripwright.inference.local import LocalPolicy, Sampling
 from tripwright.inference.models import merged_state, precision_named
 from tripwright.inference.sampling import NO_TOP_K
 from tripwright.inference.service import turn_name
-from tripwright.llm.endpoint import Breaker, Fault
+from tripwright.llm.endpoint import Breaker, Fault, Reply
 from tripwright.policies.base import play_in_threads
 from tripwright.rewards.reward import Reward
 from tripwright.rewards.spec import imported
@@ -59,7 +59,10 @@ from tripwright.training.batches import logprobs_after, sampler_gap
 from tripwright.training.rollouts import RolloutGroup, RolloutSettings
 from tripwright.training.served import (
     PROOF_TOKENS,
+    SglangServer,
     TokenRequest,
+    Tokens,
+    VllmServer,
     proof_gap,
     proof_prompt,
     token_server,
@@ -84,29 +87,102 @@ class EnginePolicy(LocalPolicy):
         return {"rows_per_pass": self.figures["rows_per_pass"]}
 
 
-class ServedPolicy:
-    """The same on a server. Its weights go through a folder that is this run's alone.
+class TokenSampler(Protocol):
+    """What goes on after token ids: a server of `served`, or one within verl."""
 
-    Of the last play, `figures` counts `requests`, `retries`, tokens sampled (`decoded_tokens`),
-    read of prompts and tool answers (`prefilled_tokens`), and found in the server's cache
-    (`copied_tokens`). `last_play` has `server`: seconds and memory of its stages, in their order;
+    name: str
+
+    def sample(self, request: TokenRequest) -> Reply[Tokens] | Fault: ...
+
+
+class TokenPolicy:
+    """Plays with whatever model `server` has: `sampling.rows` episodes at once, each in a thread.
+    `figures` counts `requests`, `retries`, tokens sampled (`decoded_tokens`), read of prompts and
+    tool answers (`prefilled_tokens`), and found in the server's cache (`copied_tokens`)."""
+
+    def __init__(self, server: TokenSampler, chat: ChatFormat, sampling: Sampling):
+        self.server, self.chat, self.sampling, self.name = server, chat, sampling, server.name
+        self.figures, self._lost = Counter[str](), list[str]()
+
+    def play(self, sessions: Iterable[Session]) -> Iterator[Session]:
+        """As they end. Raises UserError where the server loses too many of them."""
+        self.figures, self._lost, count = Counter(), [], 0
+        for session in play_in_threads(sessions, self.sampling.rows, self._take_turn):
+            count += 1
+            yield session
+        if len(self._lost) > MOST_LOST * count:
+            raise UserError(
+                f"{self.name} lost {len(self._lost)} of {count} episodes: {self._lost[0]} Start it"
+                " again, then give the same command."
+            )
+
+    def _take_turn(self, session: Session, breaker: Breaker) -> None:
+        """Asks until the turn ends: a server may end at another token than the turn's, and the
+        turn goes on from there."""
+        context, budget, stop_id = session.context, session.turn_budget, self.chat.stop_id
+        how, ids, logprobs = self.sampling, list[int](), list[float]()
+        while len(ids) < budget and stop_id not in ids[-1:]:
+            if breaker.is_open:
+                return self._lose(session, breaker.why)
+            said = session.transcript.agent_tokens + len(ids)
+            name = turn_name(how.seed, session.task.id, said)
+            seed = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=4).digest()) >> 1
+            prompt, left, tail = context + ids, budget - len(ids), (how.top_p, how.top_k or -1)
+            request = TokenRequest(name, prompt, left, stop_id, how.temperature, seed, *tail)
+            outcome = self.server.sample(request)
+            breaker.note(outcome)
+            if isinstance(outcome, Fault):
+                if outcome.kind in ("rejected", "context_overflow"):
+                    raise UserError(
+                        f"{outcome.message} (prompt {len(prompt):,} tokens, turn {budget:,})"
+                    )
+                return self._lose(session, f"{outcome.kind}: {outcome.message}")
+            tokens = outcome.value
+            if not tokens.ids:  # SGLang leaves the window's last token free
+                full = session.turn_budget <= 1
+                return session.overflow() if full else self._lose(session, "it gave no token")
+            self._hold_to_version(tokens.version)
+            ids, logprobs = ids + tokens.ids, logprobs + tokens.logprobs
+            self.figures.update(
+                requests=1,
+                retries=outcome.attempts - 1,
+                decoded_tokens=len(tokens.ids),
+                copied_tokens=tokens.cached_tokens,
+                prefilled_tokens=tokens.prompt_tokens - tokens.cached_tokens,
+            )
+        cut = ids[-1] != stop_id
+        session.take(Turn(self.chat.decode(ids if cut else ids[:-1]), ids, logprobs, cut))
+
+    def _lose(self, session: Session, why: str) -> None:
+        self._lost.append(why)
+        session.fail(why)
+
+    def _hold_to_version(self, version: str | None) -> None:
+        """Nothing is known of the weights' versions."""
+
+
+class ServedPolicy(TokenPolicy):
+    """The trained model on a server. Its weights go through a folder that is this run's alone.
+
+    `last_play` has `server`: seconds and memory of its stages, in their order;
     `sampler_gap` and `sampler_gap_max`: how far its log-probabilities were from the trainer's, in
     nats; `proof_gap`: the same on the fixed prompt, after the last load.
     """
 
+    server: VllmServer | SglangServer
+
     def __init__(self, model: Any, chat: ChatFormat, settings: RolloutSettings, seed: int):
         assert settings.server is not None
-        self.chat, self.model, self.settings, self.seed = chat, model, settings, seed
-        self.how = settings.server
-        self.server = token_server(self.how, model.config.vocab_size)
+        self.how, self.model, self.settings = settings.server, model, settings
+        server = token_server(self.how, model.config.vocab_size)
+        super().__init__(server, chat, Sampling(settings.temperature, seed=seed))
         self.decoder = Decoder(model)
         self.folder = Path(self.how.weights).absolute()
         self.run = uuid.uuid4().hex[:8]  # a server may still have the weights of a former start
         self.sent = 0
         self.stale = True
         self.asleep: bool | None = None  # not known before the first play
-        self.figures, self.last_play = Counter[str](), dict[str, Any]()
-        self._lost = list[str]()
+        self.last_play = dict[str, Any]()
 
     @property
     def version(self) -> str:
@@ -123,56 +199,20 @@ class ServedPolicy:
         """Every session of every group, as they end. Raises UserError where the server loses too
         many of them, or has other weights than it was sent."""
         assert branching is None  # recipes are checked for it
-        self.figures, self.last_play, self._lost, count = Counter(), {"server": {}}, [], 0
+        self.last_play = {"server": {}}
         self._refresh()
         sessions = list(itertools.chain.from_iterable(groups))
         at_once = min(self.settings.max_concurrent_rollouts or len(sessions), len(sessions))
-        take = self._play_agent if self.how.agent else self._take_turn
-        for session in play_in_threads(sessions, at_once, take):
-            count += 1
-            yield session
-        if len(self._lost) > MOST_LOST * count:
-            raise UserError(
-                f"{self.how.kind} lost {len(self._lost)} of {count} episodes of a step:"
-                f" {self._lost[0]} Start it again, then give the same command."
-            )
+        self.sampling = replace(self.sampling, rows=max(1, at_once))
+        yield from self.play(sessions)
 
     def _take_turn(self, session: Session, breaker: Breaker) -> None:
-        """Asks until the turn ends: a server may end at another token than the turn's, and the
-        turn goes on from there."""
-        context, budget, stop_id = session.context, session.turn_budget, self.chat.stop_id
-        ids, logprobs = list[int](), list[float]()
-        while len(ids) < budget and stop_id not in ids[-1:]:
-            if breaker.is_open:
-                return self._lose(session, breaker.why)
-            name = turn_name(self.seed, session.task.id, session.transcript.agent_tokens + len(ids))
-            seed = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=4).digest()) >> 1
-            prompt, heat = context + ids, self.settings.temperature
-            request = TokenRequest(name, prompt, budget - len(ids), stop_id, heat, seed)
-            outcome = self.server.sample(request)
-            breaker.note(outcome)
-            if isinstance(outcome, Fault):
-                if outcome.kind in ("rejected", "context_overflow"):
-                    raise UserError(
-                        f"{outcome.message} (prompt {len(prompt):,} tokens, turn {budget:,})"
-                    )
-                return self._lose(session, f"{outcome.kind}: {outcome.message}")
-            tokens = outcome.value
-            self._hold_to_version(tokens.version)
-            ids, logprobs = ids + tokens.ids, logprobs + tokens.logprobs
-            self.figures.update(
-                requests=1,
-                retries=outcome.attempts - 1,
-                decoded_tokens=len(tokens.ids),
-                copied_tokens=tokens.cached_tokens,
-                prefilled_tokens=tokens.prompt_tokens - tokens.cached_tokens,
-            )
-        cut = ids[-1] != stop_id
-        session.take(Turn(self.chat.decode(ids if cut else ids[:-1]), ids, logprobs, cut))
+        play = self._play_agent if self.how.agent else super()._take_turn
+        play(session, breaker)
 
     def _play_agent(self, session: Session, breaker: Breaker) -> None:
         """A whole episode. A program that fails is our side's fault (law 4)."""
-        name, calls = f"{self.seed} id {session.task.id}", list[ToolCall]()
+        name, calls = f"{self.sampling.seed} id {session.task.id}", list[ToolCall]()
         where = f"/sessions/{quote(name, safe='')}"
 
         def call(name: str, arguments: dict[str, Any]) -> str:
@@ -225,10 +265,6 @@ class ServedPolicy:
         if turns[-1]["finish_reason"] == "length":
             ended = StopReason.MAX_TURN_TOKENS
         session.transcript = Transcript(segments, ended, answer)
-
-    def _lose(self, session: Session, why: str) -> None:
-        self._lost.append(why)
-        session.fail(why)
 
     # ---- weights
 

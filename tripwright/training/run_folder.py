@@ -281,7 +281,8 @@ class RunFolder:
             tokenizer.save_pretrained(partial)
 
     def adopt(self, stage: str, model: Path) -> None:
-        """The stage is finished, and another program has written its model to that folder."""
+        """The stage is finished, or a step of it validated, and another program has written its
+        model to that folder."""
         with whole_folder(self.model(stage)) as partial:
             shutil.copytree(model, partial, dirs_exist_ok=True)
         self._checkpoints(stage).clear()

@@ -39,10 +39,8 @@ VLLM = "0.32.0"  # the release that requests are written for and tests run
 # them, call(name, arguments) → a tool's answer, and where the model is; it returns its answer
 AGENT = ("messages", "tools", "call", "base_url", "model")
 Memory = Literal["weights", "kv_cache"]
-# from the whole distribution, said with every request
+# said with every request
 PLAIN_SAMPLING = {
-    "top_p": 1.0,
-    "top_k": -1,
     "min_p": 0.0,
     "repetition_penalty": 1.0,
     "presence_penalty": 0.0,
@@ -85,6 +83,8 @@ class TokenRequest(NamedTuple):
     stop_id: int
     temperature: float
     seed: int
+    top_p: float = 1.0
+    top_k: int = -1  # no limit
 
 
 class Tokens(NamedTuple):
@@ -123,6 +123,19 @@ def token_server(settings: RolloutServer, vocabulary: int) -> VllmServer | Sglan
         asleep=Path(settings.weights) / "asleep",
         token=Path(settings.token),
     )
+
+
+def server_at(url: str, vocabulary: int) -> tuple[VllmServer | SglangServer, str]:
+    """The server of a finished model at an address with or without /v1, and the model that it
+    names. Raises UserError where none answers."""
+    address = url.rstrip("/").removesuffix("/v1")
+    for kind in ("sglang", "vllm"):
+        server = token_server(RolloutServer(kind, address, weights=""), vocabulary)
+        try:
+            return server, server.model()
+        except (UserError, LookupError, TypeError) as error:
+            why = error
+    raise UserError(str(why))
 
 
 @dataclass(frozen=True)
@@ -221,6 +234,8 @@ class VllmServer(_Server):
             "ignore_eos": True,  # other ends than the turn's are words like any other
             "logprobs": 1,
             "return_token_ids": True,
+            "top_p": request.top_p,
+            "top_k": request.top_k,
             **PLAIN_SAMPLING,
         }
 
@@ -258,6 +273,9 @@ class VllmServer(_Server):
     def _everywhere(self, method: str, **kwargs: Any) -> Any:
         return self.control("/collective_rpc", {"method": method, "kwargs": kwargs})
 
+    def model(self) -> str:
+        return str(self.control("/v1/models", method="GET")["data"][0]["root"])
+
     def forget(self) -> Any:
         return self.control("/reset_prefix_cache")
 
@@ -286,6 +304,8 @@ class SglangServer(_Server):
             "temperature": request.temperature,
             "sampling_seed": request.seed,  # heard with --enable-deterministic-inference
             "stop_token_ids": [request.stop_id],
+            "top_p": request.top_p,
+            "top_k": request.top_k,
             **PLAIN_SAMPLING,
         }
         body = {
@@ -323,6 +343,9 @@ class SglangServer(_Server):
     def load_weights(self, folder: Path, version: str) -> Any:
         call = {"model_path": str(folder), "weight_version": version, "flush_cache": False}
         return self.control("/update_weights_from_disk", call)
+
+    def model(self) -> str:
+        return str(self.control("/model_info", method="GET")["model_path"])
 
     def forget(self) -> Any:
         return self.control("/flush_cache", method="GET")

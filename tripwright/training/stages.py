@@ -41,7 +41,7 @@ from tripwright.tools.remote import RemoteToolBox
 from tripwright.training.algorithms import ALGORITHMS
 from tripwright.training.data_source import COLD_START, MAKING, RL, trips_of
 from tripwright.training.fit import check_memory
-from tripwright.training.held_out import AFTER, Validation, examine
+from tripwright.training.held_out import AFTER, Validation, check_apart, examine
 from tripwright.training.nano import make_tokenizer, new_model
 from tripwright.training.own import try_out
 from tripwright.training.recipe import Recipe, check_needs, check_positions, load_recipe
@@ -212,6 +212,7 @@ def train(
         for name, arguments in read.rl.settings.own.items():
             try_out(name, arguments)
     check_needs(read)
+    check_apart(read)
     folder = Path(out) if out is not None else Path("runs") / path.stem
     if engine != "verl" and not RunFolder.trained(folder):  # whose memory is other machines'
         if (model := read.model.pretrained) is not None and Path(model).is_dir():

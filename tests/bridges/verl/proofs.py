@@ -7,6 +7,7 @@
     python tests/bridges/verl/proofs.py tools MODEL OUT       (e) a tool server that dies
     python tests/bridges/verl/proofs.py epochs MODEL OUT      (g) requests of a file, in epochs
     python tests/bridges/verl/proofs.py sabotage MODEL OUT    (f) weights that are not sent, a loop that raises
+    python tests/bridges/verl/proofs.py validation MODEL OUT  (h) [validation], killed within one
 
 MODEL is a cold-started nano model: `tripwright sft nano/cold_start`. Two FSDP2 workers on a CPU, in fp32.
 """  # noqa: E501
@@ -352,7 +353,60 @@ def sabotage(model: str, out: Path) -> dict[str, Any]:
     return figures
 
 
-PROOFS = {p.__name__: p for p in (equality, learning, kills, raylets, tools, epochs, sabotage)}
+def validation(model: str, out: Path) -> dict[str, Any]:
+    """Killed when the validation after step 2 has an episode. Then each validation is played again,
+    by the local engine with the model that was kept, or is verl's."""
+    sys.path.insert(0, str(ROOT))
+    from tripwright.inference.local import load_model
+    from tripwright.runs import episodes, model_in
+    from tripwright.training import held_out
+    from tripwright.training.recipe import load_recipe
+
+    more = 'entropy_bonus = 0.01\n[validation]\nevery = 2\nqueries = 6\nmetric = "dense_reward"\n'
+    path, run = recipe(out, model, steps=3, more=more), out / "run"
+    first = run / "eval/validation-step-2/transcripts.jsonl"
+    process = start(path, run)
+    while not (first.is_file() and first.read_bytes().count(b"\n")):
+        assert process.poll() is None, process.communicate()[1].decode()
+        time.sleep(0.05)
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    time.sleep(20)
+    before = first.read_bytes()
+    code, said = train(path, run)
+    assert code == 0, said
+    read, same = load_recipe(path), {}
+    for step in (0, 2, 3):
+        loaded, tokenizer = load_model(model_in(run, str(step)) if step else model)
+        requests = held_out.validation_requests(read, read.validation)
+        played = held_out.player(read, tokenizer, loaded)
+        requests.play_model(played, out / f"again-{step}", {"kind": "local"})
+        places = run / f"eval/validation-step-{step}", out / f"again-{step}"
+        one, other = (
+            {e["id"]: [s["token_ids"] for s in e["transcript"]["segments"]] for e in found}
+            for found in (episodes(place / "transcripts.jsonl") for place in places)
+        )
+        same[step] = sum(one[id] == other[id] for id in other)
+    scores = [json.loads((place / "score.json").read_text()) for place in held_out_of(run)]
+    return {
+        "episodes before the kill, kept": first.read_bytes().startswith(before),
+        "steps": [row["step"] for row in steps(run)],
+        "dense reward": [score["metrics"]["dense_reward"]["value"] for score in scores],
+        "cards": [score["run_card"]["policy"] for score in scores],
+        "episodes that the local engine plays alike": same,
+        "best": json.loads((run / "best.json").read_text()),
+        "kept": sorted(place.name for place in (run / "model").iterdir()),
+        "found": {step: str(model_in(run, step)) for step in ("best", "2", "3")},
+    }
+
+
+def held_out_of(run: Path) -> list[Path]:
+    return sorted((run / "eval").glob("validation-step-*"))
+
+
+PROOFS = {
+    p.__name__: p for p in (equality, learning, kills, raylets, tools, epochs, sabotage, validation)
+}
 
 if __name__ == "__main__":
     name, start_model, folder = sys.argv[1:]

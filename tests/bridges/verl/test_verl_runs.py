@@ -113,6 +113,20 @@ def test_a_dead_tool_server_makes_unscored_episodes(model, tmp_path):
 
 
 @pytest.mark.slow
+def test_validation_while_it_trains_killed_within_one(model, tmp_path):
+    figures = proofs.validation(model, tmp_path)
+    assert figures["episodes before the kill, kept"] and figures["steps"] == [1, 2, 3]
+    assert figures["episodes that the local engine plays alike"] == {0: 6, 2: 6, 3: 6}
+    assert [card["stage"] for card in figures["cards"]] == ["start", "rl-step-2", "rl-step-3"]
+    best = figures["best"]
+    assert best["value"] == max(figures["dense reward"]) and best["metric"] == "dense_reward"
+    kept = f"rl-step-{best['step']}" if best["step"] else "sft"
+    assert figures["found"]["best"].endswith(f"/model/{kept}")
+    other = {"2", "3"} - {str(best["step"])}
+    assert all(f"verl/global_step_{n}/" in figures["found"][n] for n in other)
+
+
+@pytest.mark.slow
 def test_both_sabotages_are_caught(model, tmp_path):
     figures = proofs.sabotage(model, tmp_path)
     assert figures["none"]["exit code"] == 0

@@ -12,7 +12,6 @@ STEPS = "steps.jsonl"  # there: a line for each step, written by the trainer
 STOP = "stop"  # there: asks the trainer to save and to end after its step
 STATE = "tripwright.json"  # in verl's checkpoints: what the next steps depend on beside its own
 TRACKER = "latest_checkpointed_iteration.txt"  # verl's word for its newest whole checkpoint
-HUGGING_FACE = "actor/huggingface"  # in a checkpoint: the model as `from_pretrained` reads it
 
 
 def policy_loss_name(loss: str | None) -> str:

@@ -18,7 +18,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -26,7 +26,7 @@ from types import TracebackType
 from typing import Any
 
 import tripwright
-from tripwright.bridges.verl import FOLDER, HUGGING_FACE, NAME, STEPS, STOP, TRACKER, VERSION
+from tripwright.bridges.verl import FOLDER, NAME, STEPS, STOP, TRACKER, VERSION
 from tripwright.bridges.verl.settings import (
     ADAPTER,
     ATTENTION,
@@ -52,8 +52,14 @@ from tripwright.files import (
 )
 from tripwright.inference.local import inspect_model, make_adapter
 from tripwright.inference.models import CONFIG, base_of, is_adapter
-from tripwright.runs import logged_steps
+from tripwright.runs import VERL_MODELS, logged_steps
 from tripwright.training.fit import size_of, verl_peak
+from tripwright.training.held_out import (
+    Validation,
+    evaluations,
+    finished_score,
+    is_due,
+)
 from tripwright.training.loop import Loop
 from tripwright.training.recipe import Recipe, missing_files
 from tripwright.training.run_folder import RunFolder
@@ -64,6 +70,8 @@ LOG = "log.txt"
 RAY = "ray_kwargs.ray_init"  # verl's keys of what it gives to Ray
 LOGICAL_CPUS = 32  # of Ray's on a machine that only pretends to have GPUs
 CONNECT_SECONDS = 10  # to a Ray that was started already
+POLL_SECONDS = 0.2
+LAST_WORDS_SECONDS = 2  # what Ray's workers said last comes a moment after they ended
 END_SECONDS = 30  # a process that was told to end may take so long
 _RAISED = re.compile(
     r"^(?:\x1b\[\d+m)?(?:\(\S+ pid=\d+[^)]*\)(?:\x1b\[0m)? )?"
@@ -226,7 +234,7 @@ def newest_checkpoint(run: Path) -> int:
 
 
 def saved_model(run: Path, step: int) -> Path:
-    return run / FOLDER / f"global_step_{step}" / HUGGING_FACE
+    return run / VERL_MODELS.format(step)
 
 
 class VerlProcess:
@@ -275,10 +283,13 @@ class VerlProcess:
             except subprocess.TimeoutExpired:
                 continue
 
-    @property
-    def ended(self) -> int | None:
-        """Its exit code, once it has one."""
-        return self.process.poll()
+    def wait_for(self, ready: Callable[[], bool], when: str) -> None:
+        """Raises UserError where it ends before."""
+        while not ready():
+            if self.process.poll() is not None and not ready():
+                time.sleep(LAST_WORDS_SECONDS)
+                raise self.failure(when)
+            time.sleep(POLL_SECONDS)
 
     def finish(self) -> None:
         """Waits for the end of a run whose steps are done. Raises UserError where it went wrong."""
@@ -322,11 +333,6 @@ def _die_with_parent() -> None:
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
-POLL_SECONDS = 0.2
-NO_VALIDATION = "[validation] is not done while verl trains: 'tripwright examine RUN' afterwards"
-LAST_WORDS_SECONDS = 2  # what Ray's workers said last comes a moment after they ended
-
-
 class VerlLoop(Loop):
     """verl's steps: a step is taken when its line is there."""
 
@@ -340,32 +346,68 @@ class VerlLoop(Loop):
 
     def take_step(self) -> dict[str, Any]:
         try:
-            self._wait()
-        except (KeyboardInterrupt, SystemExit):  # a second signal: nothing is waited for any more
             if self.process is not None:
-                self.process.end()
+                self.process.wait_for(self._read, f"after step {self.step} of {self.steps}")
+        except (KeyboardInterrupt, SystemExit):  # a second signal: nothing is waited for any more
+            self.process.end()
             raise
+        self._read()
         row = self._rows.pop(0)
         self.step = row.pop("step")
         return row
 
-    def _wait(self) -> None:
-        while not self._rows:
-            ended = self.process.ended if self.process is not None else 0
-            self._rows = next_lines(self.path, self.step)
-            if self._rows:
-                break
-            if ended is not None:
-                time.sleep(LAST_WORDS_SECONDS)
-                assert self.process is not None
-                raise self.process.failure(f"after step {self.step} of {self.steps}")
-            time.sleep(POLL_SECONDS)
+    def _read(self) -> bool:
+        """Whether there is a next step."""
+        self._rows = self._rows or next_lines(self.path, self.step)
+        return bool(self._rows)
 
     def state_dict(self) -> dict[str, Any]:
         return {"step": self.step}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Nothing: verl's own checkpoint decides, and `step` is of it already."""
+
+
+class VerlValidation(Validation):
+    """Played by verl's trainer, with its samplers (`inside/trainer.py`). Here its scores are waited
+    for, and the checkpoints become models of the run."""
+
+    loop: VerlLoop
+    taken_up = 0  # verl's step when it was started: it evaluates from there on
+
+    def take_up(self, saved: int) -> None:
+        """Before verl is started: what it has not saved led nowhere; what a kill has left undone
+        here is done."""
+        behind, self.loop.step, self.taken_up = self.loop.step, saved, saved
+        super().begin()
+        self.loop.step = behind
+        for step, folder in evaluations(self.run.folder):
+            model = saved_model(self.run.folder, step)
+            if finished_score(folder) and model.is_dir() and not self.run.done(self.name(step)):
+                self.run.adopt(self.name(step), model)
+        self._keep_best()
+
+    def begin(self) -> None: ...
+
+    def due(self, last: bool) -> bool:
+        return self.loop.step >= self.taken_up and super().due(last)
+
+    def model(self, step: int) -> Path:
+        kept = super().model(step)  # the starting model is verl's to load
+        return kept if step or kept.is_dir() else Path(self.run.recipe.model.pretrained or "")
+
+    def save(self, name: str) -> None:
+        step, run = self.loop.step, self.run
+        self._wait(lambda: newest_checkpoint(run.folder) >= step)
+        run.adopt(name, saved_model(run.folder, step))
+
+    def evaluated(self, folder: Path, identity: dict[str, Any]) -> dict[str, Any]:
+        self._wait(lambda: finished_score(folder) is not None)
+        return finished_score(folder) or {}
+
+    def _wait(self, ready: Callable[[], bool]) -> None:
+        assert self.loop.process is not None
+        self.loop.process.wait_for(ready, f"in the validation after step {self.loop.step}")
 
 
 def train(run: RunFolder) -> None:
@@ -382,8 +424,6 @@ def train(run: RunFolder) -> None:
         model = str(run.model(stage_before(run, "rl")).absolute())
     if run.done("rl"):
         return
-    if recipe.validation is not None:
-        print(NO_VALIDATION, file=sys.stderr)
     if recipe.model.lora is not None:
         model = put_adapter_down(recipe, model, run.folder / FOLDER / ADAPTER)
     command = command_for(recipe, model, run.folder, verl_python())
@@ -394,13 +434,19 @@ def train(run: RunFolder) -> None:
     rows, _ = logged_steps(run.metrics)
     logged = max((row["step"] for row in rows if row["stage"] == "rl"), default=0)
     device = "cpu" if recipe.verl is not None and recipe.verl.sampler == "cpu" else "cuda"
-    before = min(logged, saved)
-    if saved >= steps:
-        run.drive("rl", VerlLoop(None, run.folder, steps, before), device)
+    loop = VerlLoop(None, run.folder, steps, min(logged, saved))
+    during, left = None, saved < steps
+    if recipe.validation is not None:
+        start = stage_before(run, "rl")
+        during = VerlValidation(run, recipe.validation, "rl", loop, None, start)
+        during.take_up(saved)
+        left = left or is_due(recipe.validation, run.folder, saved, True)
+    if not left:
+        run.drive("rl", loop, device, during)
     else:
-        with VerlProcess(run.folder, command) as process:
-            run.drive("rl", VerlLoop(process, run.folder, steps, before), device)
-            process.finish()
+        with VerlProcess(run.folder, command) as loop.process:
+            run.drive("rl", loop, device, during)
+            loop.process.finish()
     run.adopt("rl", saved_model(run.folder, newest_checkpoint(run.folder)))
 
 
@@ -447,8 +493,6 @@ def plan_lines(recipe: Recipe, run: Path) -> Iterator[str]:
         yield f"# its steps are counted when '{recipe.data.queries}' is there"
     for key, value in command.keys.items():
         yield f"{key}: {json.dumps(value)}"
-    if recipe.validation is not None:
-        yield f"# {NO_VALIDATION}"
     if recipe.verl is None or recipe.verl.sampler == "cpu":
         return
     try:

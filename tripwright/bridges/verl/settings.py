@@ -125,7 +125,7 @@ def _data(recipe: Recipe, grpo: GrpoSettings, folder: Path) -> dict[str, Any]:
     dialect = recipe.dialect.dialect()
     return {
         "data.train_files": str(folder / TRAIN),
-        "data.val_files": str(folder / TRAIN),  # verl wants one; none is played
+        "data.val_files": str(folder / TRAIN),  # verl wants one; it plays none
         "data.train_batch_size": grpo.prompts_per_step,
         "data.max_prompt_length": dialect.max_prompt_tokens or dialect.context_tokens,
         "data.max_response_length": dialect.max_response_tokens or dialect.context_tokens,
@@ -192,7 +192,8 @@ def _actor(recipe: Recipe, grpo: GrpoSettings, verl: ClusterSettings) -> dict[st
 
 
 def _rollout(recipe: Recipe, grpo: GrpoSettings, verl: ClusterSettings) -> dict[str, Any]:
-    dialect = recipe.dialect.dialect()
+    dialect, held_out = recipe.dialect.dialect(), recipe.held_out_dialect
+    window = max(dialect.context_tokens, held_out.context_tokens if recipe.validation else 0)
     at_once = grpo.max_concurrent_rollouts or grpo.prompts_per_step * grpo.group_size
     servers = verl.gpus // verl.tensor_parallel
     return {
@@ -203,7 +204,7 @@ def _rollout(recipe: Recipe, grpo: GrpoSettings, verl: ClusterSettings) -> dict[
         f"{ROLLOUT}.temperature": grpo.temperature,
         f"{ROLLOUT}.top_p": 1.0,
         f"{ROLLOUT}.top_k": -1,
-        f"{ROLLOUT}.max_model_len": dialect.context_tokens,
+        f"{ROLLOUT}.max_model_len": window,
         f"{ROLLOUT}.max_num_seqs": max(1, -(-at_once // servers)),
         f"{ROLLOUT}.tensor_model_parallel_size": verl.tensor_parallel,
         f"{ROLLOUT}.gpu_memory_utilization": verl.memory_share,
@@ -230,7 +231,7 @@ def _trainer(
         "trainer.total_epochs": steps,  # the steps end it
         "trainer.save_freq": recipe.checkpoint.every_steps or (steps and max(1, steps // 10)),
         "trainer.max_actor_ckpt_to_keep": recipe.checkpoint.keep,
-        "trainer.test_freq": -1,
+        "trainer.test_freq": -1,  # ours is played in verl's place
         "trainer.val_before_train": False,
         "trainer.resume_mode": "auto",
         "trainer.default_local_dir": str(folder),

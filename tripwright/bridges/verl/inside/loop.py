@@ -26,6 +26,7 @@ from tripwright.agent.chat import ChatFormat
 from tripwright.bridges.verl import NAME
 from tripwright.bridges.verl.step import conditions_of, said_nothing
 from tripwright.episode import Episode, Session, Turn, close_session
+from tripwright.inference.service import turn_name
 from tripwright.rewards.reward import RewardBreakdown
 
 
@@ -59,8 +60,8 @@ class EpisodeAgentLoop(AgentLoopBase):
         """Has one turn sampled and taken; the version of the weights that said it."""
         ours = {"max_tokens": session.turn_budget, "stop_token_ids": [self.chat.stop_id]}
         if self.rollout_config.name == NAME:  # our engine: the episode's own random numbers
-            said = session.transcript.agent_tokens
-            ours |= {"episode": session.task.id, "said": said}
+            seed, said = self.conditions.recipe.seed, session.transcript.agent_tokens
+            ours["name"] = turn_name(seed, session.task.id, said)
         output = await self.server_manager.generate(
             request_id=session.task.id,
             prompt_ids=session.context,

@@ -17,19 +17,18 @@ from transformers import AutoConfig, AutoModelForCausalLM
 from verl.workers.rollout.base import BaseRollout
 from verl.workers.rollout.replica import RolloutReplica, TokenOutput
 
-from tripwright.inference.service import TokenService, turn_name
+from tripwright.inference.service import TokenService
 
 
 class EngineServer:
     """One model on one CPU. Between two versions of its weights nothing is sampled, and nothing of
     the older one's cache is kept."""
 
-    def __init__(self, model_path: str, seed: int, rows: int):
+    def __init__(self, model_path: str, rows: int):
         torch.set_num_threads(1)
         config = AutoConfig.from_pretrained(model_path)
         config._attn_implementation = "sdpa"
         self.service = TokenService(AutoModelForCausalLM.from_config(config).float(), rows)
-        self.seed = seed
         self.version: int | None = None
 
     async def load_weights(self, state: dict[str, torch.Tensor], version: int) -> None:
@@ -41,13 +40,14 @@ class EngineServer:
     ) -> TokenOutput:
         if self.version is None:
             raise RuntimeError("asked for tokens before there were weights")
+        how, top_k = sampling_params, int(sampling_params["top_k"])
         turn = await asyncio.wrap_future(
             self.service.sample(
-                turn_name(self.seed, sampling_params["episode"], int(sampling_params["said"])),
+                how["name"],
                 list(prompt_ids),
-                int(sampling_params["max_tokens"]),
-                (float(sampling_params["temperature"]), 1.0, None),
-                int(sampling_params["stop_token_ids"][0]),
+                int(how["max_tokens"]),
+                (float(how["temperature"]), float(how["top_p"]), None if top_k < 1 else top_k),
+                int(how["stop_token_ids"][0]),
                 None,
             )
         )
@@ -79,7 +79,7 @@ class EngineReplica(RolloutReplica):
         server = (
             ray.remote(EngineServer)
             .options(name=name, num_cpus=1, max_concurrency=self.max_concurrency)
-            .remote(self.model_config.path, config.seed, config.max_num_seqs)
+            .remote(self.model_config.path, config.max_num_seqs)
         )
         await server.clear_kv_cache.remote()
         self.servers, self._server_handle, self._server_address = [server], server, name

@@ -14,11 +14,14 @@ from __future__ import annotations
 import json
 import math
 import pickle
+import zlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import ray
@@ -42,20 +45,32 @@ from verl.workers.engine.fsdp.transformer_impl import FSDPEngine
 from verl.workers.utils.padding import response_from_nested
 
 from tripwright.agent.chat import ChatFormat
-from tripwright.bridges.verl import HUGGING_FACE, NAME, STATE, STEPS, STOP, policy_loss_name
+from tripwright.bridges.verl import NAME, STATE, STEPS, STOP, policy_loss_name
+from tripwright.bridges.verl.launch import newest_checkpoint
 from tripwright.bridges.verl.step import Update, conditions_of, uid_of, updates_of
 from tripwright.episode import Episode, Task
 from tripwright.files import open_file, read_object, write_atomically
 from tripwright.inference.models import WEIGHTS
+from tripwright.llm.endpoint import Fault, Reply
 from tripwright.rewards.curriculum import CurriculumState
 from tripwright.rewards.reward import Reward
+from tripwright.runs import VALIDATION_STEP, VERL_MODELS, model_in, stage_of
 from tripwright.training.batches import Batch, rows_of, whole_rows
 from tripwright.training.grpo import Grpo, ReplayBuffer
+from tripwright.training.held_out import HeldOut, is_due, model_identity, validation_requests
 from tripwright.training.loop import StageClock
 from tripwright.training.losses import LOSSES, Clip, clipped_loss
 from tripwright.training.metrics import Meter
+from tripwright.training.rollout_worker import TokenPolicy
 from tripwright.training.rollouts import Rollout, RolloutGroup
-from tripwright.training.served import PROOF_TOKENS, RolloutServer, proof_gap, proof_prompt
+from tripwright.training.served import (
+    PROOF_TOKENS,
+    RolloutServer,
+    TokenRequest,
+    Tokens,
+    proof_gap,
+    proof_prompt,
+)
 from tripwright.transcript import TokenSequence
 
 
@@ -115,7 +130,7 @@ def register() -> None:
             found = collect_lora_params(manager.model, layered_summon=False, base_sync_done=True)
             if manager.rank == 0:
                 weights = {name: tensor.contiguous() for name, tensor in found.items()}
-                folder = Path(local_path).parent / HUGGING_FACE
+                folder = Path(local_path) / Path(VERL_MODELS).name
                 save_file(weights, folder / WEIGHTS, metadata={"format": "pt"})
                 manager.model.peft_config["default"].save_pretrained(folder)
 
@@ -332,12 +347,32 @@ class VerlGrpo(Grpo):
             getattr(self, name).load_state_dict(state[name])
 
 
+@dataclass
+class VerlTokens:
+    """verl's samplers as a server of tokens. An episode stays with one of them, which has its
+    beginning in its cache."""
+
+    trainer: TripTrainer
+    name = "verl"
+
+    def sample(self, request: TokenRequest) -> Reply[Tokens] | Fault:
+        if (self.trainer.folder / STOP).exists():
+            raise StepEnded("stopped in a validation, as asked")
+        episode = zlib.crc32(request.id.rpartition(" @")[0].encode())
+        number = episode % len(self.trainer.llm_server_manager.get_replicas())
+        said = ray.get(self.trainer.generate(number, request))
+        logprobs = list(said.log_probs or ())
+        tokens = Tokens(list(said.token_ids), logprobs, len(request.prompt), 0)
+        return Reply(tokens, 0.0, 1, {}, 0)
+
+
 @register_trainer(NAME)
 class TripTrainer(PPOTrainerSync):
     def __init__(self, config: Any):
         self.folder = Path(config.trainer.default_local_dir)
         self.conditions = conditions_of(str(self.folder.parent))
         self.seed, self.worker_mb = self.conditions.recipe.seed, 0.0
+        self.requests: HeldOut | None = None  # of [validation]
         super().__init__(config)
         self.trainer_mode = "sync"  # verl asks for this name to know what it may keep in flight
 
@@ -417,22 +452,30 @@ class TripTrainer(PPOTrainerSync):
         ranks: int = 1 + max(self.actor_rollout_wg._query_dispatch_info("actor"))
         return ranks
 
+    def generate(self, number: int, request: TokenRequest) -> Any:
+        """Ray's reference of an answer of this one of the samplers."""
+        ours = self.config.actor_rollout_ref.rollout.name == NAME
+        how = {
+            "temperature": request.temperature,
+            "top_p": request.top_p,
+            "top_k": request.top_k,
+            "max_tokens": request.max_tokens,
+            "stop_token_ids": [request.stop_id],
+            "logprobs": True,
+            **({"name": request.id} if ours else {}),
+        }
+        server = self.llm_server_manager.get_replicas()[number]._server_handle
+        asked: dict[str, Any] = {"prompt_ids": list(request.prompt), "sampling_params": how}
+        return server.generate.remote(request_id=uuid4().hex, **asked)
+
     def _prove(self) -> None:
         """After each load: every sampler goes on after one fixed prompt, and the workers that train
         say what it should have said."""
-        rollout, prompt = self.config.actor_rollout_ref.rollout, proof_prompt(self.vocabulary)
-        how: dict[str, Any] = {"temperature": 0.0, "top_p": 1.0, "top_k": -1, "logprobs": True}
-        how |= {"max_tokens": PROOF_TOKENS, "stop_token_ids": [self.player.policy.chat.stop_id]}
-        if rollout.name == NAME:
-            how |= {"episode": "proof", "said": 0}
-        servers = self.llm_server_manager.get_replicas()
-        name = f"proof-{self.global_steps}"
-        said = ray.get([
-            server._server_handle.generate.remote(
-                request_id=f"{name}-{n}", prompt_ids=list(prompt), sampling_params=dict(how)
-            )
-            for n, server in enumerate(servers)
-        ])  # fmt: skip
+        name, prompt = f"proof-{self.global_steps}", proof_prompt(self.vocabulary)
+        stop_id = self.player.policy.chat.stop_id
+        request = TokenRequest(name, prompt, PROOF_TOKENS, stop_id, 0.0, 0)
+        servers = range(len(self.llm_server_manager.get_replicas()))
+        said = ray.get([self.generate(number, request) for number in servers])
         own = self.scored("proof", [(prompt, list(tokens.token_ids)) for tokens in said], 1.0)
         gaps = [proof_gap(t.log_probs, o.tolist()) for t, o in zip(said, own, strict=True)]
         self.hold(max(gaps), f"a fixed prompt after step {self.global_steps}")
@@ -473,13 +516,43 @@ class TripTrainer(PPOTrainerSync):
     def on_init_end(self) -> None:
         super().on_init_end()
         self._prove()
+        self._evaluate()
 
     def on_step_end(self) -> None:
+        """What is asked to end, and what is evaluated, has its checkpoint first, while the samplers
+        sleep."""
+        asked = (self.folder / STOP).exists()
+        saved = newest_checkpoint(self.folder.parent) == self.global_steps
+        if (asked or self._evaluates) and not saved:
+            self._save_checkpoint()
+        if asked:
+            raise StepEnded(f"stopped after step {self.global_steps}, as asked")
         super().on_step_end()
         self._prove()
-        if (self.folder / STOP).exists():
-            self._save_checkpoint()
-            raise StepEnded(f"stopped after step {self.global_steps}, as asked")
+        self._evaluate()
+
+    # ---- [validation]
+
+    @property
+    def _evaluates(self) -> bool:
+        settings, step = self.conditions.recipe.validation, self.global_steps
+        last = step >= self.total_training_steps
+        return settings is not None and is_due(settings, self.folder.parent, step, last)
+
+    def _evaluate(self) -> None:
+        """The evaluation that is due, by the samplers; whoever follows the run (`launch`) keeps the
+        model and the best."""
+        recipe, run, step = self.conditions.recipe, self.folder.parent, self.global_steps
+        if recipe.validation is None or not self._evaluates:
+            return
+        if self.requests is None:
+            self.requests = validation_requests(recipe, recipe.validation)
+        model = run / VERL_MODELS.format(step) if step else model_in(run)
+        if model == run:  # no stage was before
+            model = Path(recipe.model.pretrained or "")
+        identity = model_identity(stage_of(run, model), model)
+        policy = TokenPolicy(VerlTokens(self), self.player.policy.chat, recipe.sampling)
+        self.requests.play_model(policy, run / "eval" / f"{VALIDATION_STEP}{step}", identity)
 
     # ---- checkpoints
 
