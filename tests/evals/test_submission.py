@@ -1,6 +1,7 @@
 """The leaderboard's file: what is written passes the check and scores the same; every way to get
 the format wrong is named."""
 
+import csv
 import json
 import random
 from collections import Counter
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.files import write_lines
+from tripwright.cli.main import main
 from tripwright.domains.travelplanner.oracle.planner import plan_days, solve
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.query import Query
@@ -81,6 +83,27 @@ def test_plans_come_in_the_order_of_the_split_and_score_the_same(
     assert problems(out, queries) == []
     judged = list(score_file(out, world, "official", queries))
     assert [verdict["final"] for verdict in judged[:-1]] == [True, False, True, False]
+
+
+def test_from_texts_to_the_file_in_one_command(world, requests, tmp_path, capsys):
+    """As the test split is published: where it starts and goes, and the text. A wish that nobody
+    understands leaves its plan without a verdict, and in the file."""
+    rows = [{"org": q.org, "dest": q.dest, "query": q.query} for q in requests]
+    rows[2]["query"] += " We insist on rooms with a view of the sea."
+    with (tmp_path / "test.csv").open("w", newline="") as file:
+        table = csv.DictWriter(file, rows[0])
+        table.writeheader()
+        table.writerows(rows)
+    out = tmp_path / "submission.jsonl"
+    place = f"--queries {tmp_path}/test.csv --out {out}"
+    words = f"submission write {tmp_path}/run --policy first-row {place}"
+    assert main(words.split()) == 2 and "give --world" in capsys.readouterr().err
+    assert main([*words.split(), "--world", str(world.folder)]) == 0
+    records = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [record["query"] for record in records] == [row["query"] for row in rows]
+    assert records[2]["plan"] and problems(out, QueryFile(tmp_path / "test.csv")) == []
+    score = json.loads((tmp_path / "run/score.json").read_text())
+    assert (score["n"], score["unscored"]) == (3, 1)
 
 
 def test_of_a_run_the_later_line_of_an_episode_counts(requests, queries, tmp_path):

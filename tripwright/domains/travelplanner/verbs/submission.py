@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,7 +32,9 @@ from tripwright.domains.travelplanner.scoring.lines import (
     read_record,
 )
 from tripwright.errors import UserError, counted, described, printable, repeated_key
+from tripwright.evals.evaluate import evaluate
 from tripwright.files import check_new, make_parent, write_atomically
+from tripwright.policies.settings import PolicySettings
 from tripwright.runs import transcripts_at, transcripts_in
 from tripwright.world.store import World
 
@@ -56,20 +59,30 @@ _FORMS = {
 _OFFICIAL_ROUTE = re.compile(r"from\s+.+?\s+to\s+[^,]")  # as the official code looks for it
 
 
-def write(
+def write(  # long: most of it is help
+    *,
     source: Path = argument(
         "Folder of a run, or a plans file as `score` reads it.", metavar="RUN_OR_PLANS"
     ),
-    queries: Path = option(..., "Requests of the split, in its order."),
+    queries: Path = option(..., "Requests of the split, in its order; texts are enough."),
     out: Path = option(..., "The submission file to write."),
     world: Path | None = option(
-        None, "To convert plans in Planner-R1's schema.", show_default=False
+        None, "To convert plans in Planner-R1's schema, or to play in.", show_default=False
     ),
     restart: Restart = False,
+    policy: str | None = option(
+        None, "Who plays them first, in RUN, as 'tripwright run' has it.", show_default=False
+    ),
+    dialect: str = option("planner_r1", "With --policy: its prompt, tool face and limits."),
+    judging: Path | None = option(None, "With --policy: TOML file with STAR's formatter."),
+    settings: PolicySettings,
     as_json: Json = False,
 ) -> None:
     """Write a submission for the TravelPlanner leaderboard: official format, order of the split,
     null for a missing plan.
+
+    With --policy RUN is played first, or goes on, so that one command leads from the texts of the
+    split to the file. A request whose wishes are not understood is played, too, and has no verdict.
 
     Lines that answer none of the requests, and plans at which the official code would stop, are
     named on stderr and left out; the exit code is then 2. A last sight without its semicolon, which
@@ -79,8 +92,18 @@ def write(
       tripwright submission write runs/qwen3 --queries validation.jsonl --out submission.jsonl
       tripwright submission write plans.jsonl --queries test.jsonl --world worlds/real \\
         --out submission.jsonl
+      tripwright submission write runs/test --queries test.csv --world worlds/real \\
+        --policy endpoint --model Qwen/Qwen3-8B --base-url http://localhost:8000/v1 \\
+        --out submission.jsonl
+      tripwright submission write runs/test --queries test.csv --world worlds/real \\
+        --policy local --model runs/mine --step best --out submission.jsonl
     """
     check_new(out, restart, inputs=(transcripts_in(source), queries))
+    if policy is not None:
+        if world is None:
+            raise UserError("--policy plays in a world: give --world.")
+        player = replace(settings, name=policy)
+        evaluate(player, queries, world, source, dialect=dialect, judging=judging, progress=True)
     requests = QueryFile(queries)
     submission = read_submission(source, requests, World.open(world) if world else None)
     notes, count, plans = submission.notes, len(requests.records), len(submission.plans)
