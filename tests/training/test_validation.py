@@ -16,10 +16,11 @@ torch = pytest.importorskip("torch")
 from tests.training.test_resume import metrics, weights
 from tripwright.cli import examine
 from tripwright.errors import UserError
+from tripwright.evals.evaluate import choose_policy
 from tripwright.inference.local import load_model
 from tripwright.inference.models import device_named
-from tripwright.policies.settings import Decoding
-from tripwright.runs import checkpoint_models, episodes
+from tripwright.policies.settings import Decoding, PolicySettings
+from tripwright.runs import checkpoint_models, episodes, stage_of
 from tripwright.training import held_out, stages
 from tripwright.training.loop import StageClock
 from tripwright.training.recipe import (
@@ -205,6 +206,19 @@ def test_any_kept_checkpoint_is_examined_by_its_step(recipe, run, capsys):
     shutil.rmtree(run.model(f"{stage(recipe)}-step-4"))
     with pytest.raises(UserError, match="here: none"):
         examine.examine(run.folder, step="two")
+
+
+def test_a_policy_is_a_training_and_a_step_of_it(recipe, run):
+    verl = run.folder / "verl/global_step_3/actor/huggingface"
+    shutil.copytree(run.model("rl-step-2"), verl)
+    places = {"2": run.model("rl-step-2"), "3": verl, "best": None, None: run.model("rl")}
+    places["best"] = run.folder / json.loads((run.folder / "best.json").read_text())["model"]
+    for step, place in places.items():
+        settings = PolicySettings(model=str(run.folder), step=step, dtype="float32")
+        assert choose_policy(settings, recipe.dialect.dialect()).identity["model"] == str(place)
+    assert stage_of(run.folder, verl) == "rl-step-3"
+    with pytest.raises(UserError, match="does not know --step"):
+        choose_policy(replace(settings, name="expert", model=None, step="2"), "compact")
 
 
 def test_other_requests_are_not_drawn_into_one_curve(recipe, run):
