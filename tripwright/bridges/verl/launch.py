@@ -345,11 +345,13 @@ class VerlLoop(Loop):
         return self.step / self.steps
 
     def take_step(self) -> dict[str, Any]:
+        process, when = self.process, f"after step {self.step} of {self.steps}"
         try:
-            if self.process is not None:
-                self.process.wait_for(self._read, f"after step {self.step} of {self.steps}")
+            if process is not None:
+                process.wait_for(self._read, when)
         except (KeyboardInterrupt, SystemExit):  # a second signal: nothing is waited for any more
-            self.process.end()
+            if process is not None:
+                process.end()
             raise
         self._read()
         row = self._rows.pop(0)
