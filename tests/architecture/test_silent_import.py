@@ -117,13 +117,3 @@ def test_the_watcher_sees(source: str, trace: str, tmp_path: Path) -> None:
     printed, acts = import_in_fresh_interpreter(["loud"], package)
     assert printed == "hello\n"
     assert any(trace in act for act in acts)
-
-
-def test_the_watcher_forgives_the_import_system(tmp_path: Path) -> None:
-    package = tmp_path / "quiet"
-    package.mkdir()
-    (package / "__init__.py").write_text(
-        "import dataclasses, json, sqlite3, typing\nfrom quiet import inner\n"
-    )
-    (package / "inner.py").write_text("import decimal\n")
-    assert import_in_fresh_interpreter(["quiet"], package) == ("", [])

@@ -24,22 +24,16 @@ def lines_of(*files: str) -> int:
     return sum(len((PACKAGE / file).read_text(encoding="utf-8").splitlines()) for file in files)
 
 
+OF_AN_ALGORITHM = ("algorithms", "rejection", "rl_loop", "rollouts")
+
+
 @pytest.mark.parametrize(
     ("change", "files", "most"),
     [
         ("a weight of TravelPlanner's reward", ["domains/travelplanner/rewards.py"], 99),
         ("a weight of DeepTravel's reward", ["domains/deeptravel/rewards.py"], 99),
         ("a reward that looks at turns", ["rewards/reward.py"], 149),
-        (
-            "an algorithm",
-            [
-                "training/algorithms.py",
-                "training/rejection.py",
-                "training/rl_loop.py",
-                "training/rollouts.py",
-            ],
-            399,
-        ),
+        ("an algorithm", [f"training/{room}.py" for room in OF_AN_ALGORITHM], 399),
     ],
 )
 def test_few_lines_are_read_for(change: str, files: list[str], most: int) -> None:

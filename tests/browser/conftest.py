@@ -15,23 +15,11 @@ from typing import Any
 import pytest
 
 PATIENCE_SECONDS = 60
-FLAGS = (
-    *(
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-quic",
-        "--no-first-run",
-        "--disable-background-networking",
-    ),
-    *(
-        "--disable-component-update",
-        "--disable-sync",
-        "--disable-extensions",
-        "--disable-dev-shm-usage",
-        "--remote-debugging-pipe",
-    ),
-)
+FLAGS = """
+    --headless --no-sandbox --disable-gpu --disable-quic --no-first-run
+    --disable-background-networking --disable-component-update --disable-sync
+    --disable-extensions --disable-dev-shm-usage --remote-debugging-pipe
+""".split()
 
 
 class Browser:

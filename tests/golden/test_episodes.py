@@ -71,14 +71,8 @@ def asked(tmp_path_factory: pytest.TempPathFactory, tripwright: Callable[..., li
         f"--count {PLAYED} --days 3,5,7 --levels 1:1:1 --seed 2 --workers 1 --out queries.jsonl"
     )
     tripwright(folder, "query", "make", "--world", "nano", *of_queries.split())
-    tripwright(
-        folder,
-        "request",
-        "make",
-        "--world",
-        "nano",
-        *f"--count {PLAYED} --constraints mixed --seed 2 --out requests.jsonl".split(),
-    )
+    of_requests = f"--count {PLAYED} --constraints mixed --seed 2 --out requests.jsonl"
+    tripwright(folder, "request", "make", "--world", "nano", *of_requests.split())
     return folder
 
 
@@ -86,19 +80,10 @@ def asked(tmp_path_factory: pytest.TempPathFactory, tripwright: Callable[..., li
 def test_episodes_without_a_model(policy, dialect, options, asked, tripwright, records, pins):
     name = "_".join([policy, dialect, *(word.strip("-") for word in options.split())])
     errands = dialect.startswith("deeptravel")
-    given = [
-        "--queries",
-        "requests.jsonl" if errands else "queries.jsonl",
-        "--world",
-        "nano",
-        "--out",
-        name,
-        "--quiet",
-    ]
-    rules = [] if errands else ["--rules", "strict"]
-    tripwright(
-        asked, "run", "--policy", policy, "--dialect", dialect, *given, *rules, *options.split()
-    )
+    asked_of = "requests.jsonl" if errands else "queries.jsonl"
+    rules = "" if errands else "--rules strict"
+    words = f"run --policy {policy} --dialect {dialect} --queries {asked_of} --world nano"
+    tripwright(asked, *f"{words} --out {name} --quiet {rules} {options}".split())
     episodes = sorted(
         records(asked / name / "transcripts.jsonl"), key=lambda episode: episode["id"]
     )

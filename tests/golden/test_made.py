@@ -32,20 +32,8 @@ def test_generated_world(place, pins):
 )
 def test_made_queries(name, options, place, tripwright, pins):
     path = place / f"{name}.jsonl"
-    tripwright(
-        place,
-        "query",
-        "make",
-        "--world",
-        "nano",
-        "--seed",
-        1,
-        "--workers",
-        1,
-        "--out",
-        path,
-        *options.split(),
-    )
+    words = f"query make --world nano --seed 1 --workers 1 --out {name}.jsonl {options}"
+    tripwright(place, *words.split())
     pins.lines(f"made_queries_{name}", path.read_text(encoding="utf-8").splitlines(), path)
     if name == "infeasible":
         lines = tripwright(place, "solve", path, "--world", "nano", "--why", "--json")
@@ -59,21 +47,8 @@ def test_made_queries(name, options, place, tripwright, pins):
 @pytest.mark.parametrize("wishes", ["with", "without", "mixed"])
 def test_made_requests(wishes, place, tripwright, pins):
     path = place / f"requests_{wishes}.jsonl"
-    tripwright(
-        place,
-        "request",
-        "make",
-        "--world",
-        "nano",
-        "--count",
-        40,
-        "--constraints",
-        wishes,
-        "--seed",
-        1,
-        "--out",
-        path,
-    )
+    words = f"request make --world nano --count 40 --constraints {wishes} --seed 1"
+    tripwright(place, *words.split(), "--out", path)
     pins.lines(f"made_requests_{wishes}", path.read_text(encoding="utf-8").splitlines(), path)
     proofs = path.with_suffix(".proofs.jsonl")
     pins.lines(

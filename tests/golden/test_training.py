@@ -91,14 +91,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory, tripwright: Callable[..., lis
     tripwright(folder, "world", "build", "--out", "nano", "--scale", "nano", "--seed", 7)
     of_queries = "--count 2 --levels 1:1:1 --seed 1 --workers 1 --out queries.jsonl"
     tripwright(folder, "query", "make", "--world", "nano", *of_queries.split())
-    tripwright(
-        folder,
-        "request",
-        "make",
-        "--world",
-        "nano",
-        *"--count 3 --constraints with --seed 1 --out requests.jsonl".split(),
-    )
+    of_requests = "--count 3 --constraints with --seed 1 --out requests.jsonl"
+    tripwright(folder, "request", "make", "--world", "nano", *of_requests.split())
 
     def trained(name: str, verb: str, dtype: str = "auto") -> Path:
         run = folder / dtype / name

@@ -73,20 +73,8 @@ def test_verdicts_on_the_given_plans(rules, given, tripwright, pins):
 
 def test_rule_sets_compared(given, tripwright, pins):
     path = given / "compared.jsonl"
-    found = kept(
-        path,
-        tripwright(
-            given,
-            "score",
-            "plans.jsonl",
-            "--world",
-            "real",
-            "--compare",
-            "official",
-            "strict",
-            "--json",
-        ),
-    )
+    words = "score plans.jsonl --world real --compare official strict --json"
+    found = kept(path, tripwright(given, *words.split()))
     pins.lines("verdicts_compared_summary", found[-1:], path)
 
 

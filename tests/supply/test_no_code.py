@@ -14,33 +14,12 @@ NEVER_IMPORTED = {
 }
 CALLS = {
     *("eval", "exec", "compile", "__import__", "import_module", "exec_module", "Popen", "load"),
-    *(
-        "resolve_name",
-        "entry_points",
-        "create_subprocess_exec",
-        "create_subprocess_shell",
-        "check_output",
-        "loads",
-    ),
-    *(
-        "system",
-        "popen",
-        "from_pretrained",
-        "resolve_name",
-        "enable_load_extension",
-        "load_extension",
-        "stdio_client",
-    ),
+    *("resolve_name", "entry_points", "create_subprocess_exec", "create_subprocess_shell"),
+    *("check_output", "loads", "system", "popen", "from_pretrained", "enable_load_extension"),
+    *("load_extension", "stdio_client"),
 }
 SAFE = {  # these have the name and not the danger
-    *(
-        "json.loads",
-        "json.load",
-        "tomllib.loads",
-        "tomllib.load",
-        "re.compile",
-        "torch.compile",
-    )
+    *("json.loads", "json.load", "tomllib.loads", "tomllib.load", "re.compile", "torch.compile")
 }
 # Module: what it runs, and why a file that a stranger gives cannot choose it.
 ALLOWED = {

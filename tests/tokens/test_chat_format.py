@@ -179,15 +179,7 @@ NO_STOP = """
         (NUMBERED, "rewrites earlier turns"),
         (NO_STOP, "no known stop token"),
     ],
-    ids=[
-        "none",
-        "no tool role",
-        "raises",
-        "drops turns",
-        "shortens turns",
-        "numbers turns",
-        "no stop token",
-    ],
+    ids="none no_tool_role raises drops_turns shortens_turns numbers_turns no_stop".split(),
 )
 def test_templates_that_do_not_fit_are_refused_in_one_line(template, why, nano_tokenizer):
     with pytest.raises(UserError, match=why) as refused:
