@@ -310,7 +310,5 @@ def test_the_seed_makes_the_flights(world, known):
 
 
 def test_too_few_known_searches_are_one_line(known):
-    with pytest.raises(
-        UserError, match="at least 20 known searches with flights and 20 without; found 0 and 5"
-    ):
+    with pytest.raises(UserError, match="at least 20 known searches with flights and 20 without"):
         fill_flights([], known[1][:5], Surroundings(ROADS, POSITIONS, {}), 0)

@@ -93,19 +93,13 @@ def test_what_a_caller_does_with_a_list_is_not_remembered(nano):
         assert kept and getattr(nano, table)(city) == kept
 
 
-def test_threads_read_one_world(nano):
+@pytest.mark.parametrize("stored", [True, False])
+def test_threads_read_one_world(nano, stored):
+    world = nano if stored else World.in_memory(build_tables("nano", 4))
     expected = _fingerprint(World.open(nano.folder or ""))
     with ThreadPoolExecutor(8) as pool:
-        assert all(found == expected for found in pool.map(lambda _: _fingerprint(nano), range(32)))
-
-
-def test_threads_read_a_world_in_memory():
-    world = World.in_memory(build_tables("nano", 4))
-    expected = _fingerprint(World.in_memory(build_tables("nano", 4)))
-    with ThreadPoolExecutor(8) as pool:
-        assert all(
-            found == expected for found in pool.map(lambda _: _fingerprint(world), range(16))
-        )
+        found = pool.map(lambda _: _fingerprint(world), range(32))
+        assert all(each == expected for each in found)
 
 
 def test_a_full_memory_of_rows_starts_anew(nano):

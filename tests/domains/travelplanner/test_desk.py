@@ -81,13 +81,9 @@ def test_what_nobody_reads_is_marked_and_what_is_missing_is_asked_for(place):
     [
         ({"origin": "Nowhere"}, "origin", "is not known here"),
         ({"party_size": 0}, "party_size", "expected 1 to 100, found 0"),
-        ({"party_size": "two"}, "party_size", "expected a number"),
         ({"depart_date": "1999-01-01"}, "depart_date", "this world's days are"),
-        ({"depart_date": "soon"}, "depart_date", "expected a date like"),
         ({"budget_usd": -5}, "budget_usd", "expected 1 to"),
         ({"cuisines": ["<script>"]}, "cuisines", "'<script>' is not known here"),
-        ({"pony": True}, "pony", "is no field of this form"),
-        ({"destination": None}, "destination", "something is needed here"),
     ],
 )
 def test_a_form_that_makes_no_request_says_what_is_wrong_where(place, queries, change, field, said):

@@ -1,11 +1,9 @@
-"""P4's reward against cases worked out by hand, and the claim of Lemma 1 (row P16): only a passing
-plan reaches the full value."""
+"""P4's reward against cases worked out by hand. That only a passing plan reaches the full value:
+tests/training/test_reward_variance.py."""
 
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tripwright.domains.travelplanner.rewards import MACRO, REWARDS, SUCCESS, SUM, TERMS
 from tripwright.domains.travelplanner.rules.facts import (
@@ -117,41 +115,6 @@ def test_only_what_was_asked_for_is_counted():
 def test_what_cannot_be_judged_is_worth_0(judged, readable, weights):
     made = rewarded(judged, 1, readable, weights)
     assert (made.total, made.parts) == (0.0, terms(0, 0, 0, 0, 0))
-
-
-states = st.sampled_from([PASSED, FAILED])
-
-
-@st.composite
-def verdicts(draw: st.DrawFn) -> tuple[Verdict, int, bool]:
-    """(verdict, how many hard constraints were asked for, schema valid) of any plan, as the judge
-    can put it."""
-    commonsense = {name: Fact(name, draw(states)) for name in COMMONSENSE_NAMES}
-    asked = draw(st.sets(st.sampled_from(HARD_NAMES[:-1])))
-    hard = {
-        name: Fact(name, draw(states) if name in asked or name == "valid_cost" else NOT_ASKED)
-        for name in HARD_NAMES
-    }
-    kinds = ["judged", "judged", "judged", "gated", "crashed", "crashed early", "undelivered"]
-    made = {
-        "judged": verdict(commonsense, hard),
-        "gated": verdict({**commonsense, "is_not_absent": Fact("is_not_absent", FAILED)}, None),
-        "crashed": verdict(commonsense, None, "KeyError"),
-        "crashed early": verdict(None, None, "KeyError"),
-        "undelivered": UNDELIVERED,
-    }[draw(st.sampled_from(kinds))]
-    return made, 1 + len(asked), draw(st.booleans())
-
-
-@given(verdicts())
-def test_nothing_but_a_passing_plan_reaches_the_full_value(case):
-    judged, asked, schema_valid = case
-    for weights, value in FULL_VALUE.items():
-        total = rewarded(judged, asked, schema_valid, weights).total
-        if judged.final and schema_valid:
-            assert total == value
-        else:
-            assert 0.0 <= total < value
 
 
 def test_the_names_of_star_are_the_stages_of_planner_r1():

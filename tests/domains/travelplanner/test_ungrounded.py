@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import fact_record, verdict_record
+from tests.evals.report.conftest import DAY
 from tripwright.domains.travelplanner.ungrounded import (
     holds,
     in_no_table,
@@ -14,16 +15,6 @@ from tripwright.domains.travelplanner.ungrounded import (
     plain,
 )
 
-DAY = {
-    "days": 1,
-    "current_city": "from Northport to Ashford",
-    "transportation": "Flight Number: F100, from Northport to Ashford, cost: 90",
-    "breakfast": "-",
-    "attraction": "Old Mill, Ashford;",
-    "lunch": "Blue Door, Ashford",
-    "dinner": "-",
-    "accommodation": "Quiet Loft, Ashford",
-}
 NAMES = {
     "flight": {"F100"},
     "restaurant": {"Blue Door, Ashford"},

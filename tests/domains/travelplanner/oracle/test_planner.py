@@ -191,13 +191,7 @@ def test_odd_names_are_planned_with_and_hopeless_ones_left_out():
     [
         ({"org": "Atlantis"}, "'Atlantis' is not a city"),
         ({"dest": "Atlantis"}, "'Atlantis' is not a destination"),
-        ({"dest": "Westland"}, "'Westland' is not a destination"),
-        ({**LONG, "dest": "Aston"}, "'Aston' is not a destination"),
-        ({**LONG, "date": DATES}, "7 days and gives 3 dates"),
         ({"days": 1, "dest": "Westland", "date": DATES[:1]}, "takes 2 days or more"),
-        ({"local_constraint": {"room type": "igloo"}}, "unknown room type 'igloo'"),
-        ({"local_constraint": {"house rule": "tigers"}}, "unknown house rule 'tigers'"),
-        ({"local_constraint": {"transportation": "no camel"}}, "unknown transportation 'no camel'"),
         ({"local_constraint": {"cuisine": ["French"]}}, "wanted cuisine"),
         ({"local_constraint": {"house rule": "pets"}}, "no stay in Aston keeps"),
         ({"local_constraint": {"room type": "entire room"}}, "no stay in Aston"),

@@ -69,11 +69,7 @@ def text(old: str, new: str) -> Any:
         (proof(cheapest_cost_usd=1.0), "wrong", "cheapest cost is 1.0, the world's is "),
         (proof(plan="text"), "wrong", "plan cannot be read: "),
         (lambda r: r["oracle"]["plan"].pop(), "wrong", "plan does not pass the judge: "),
-        (
-            lambda r: r["oracle"]["plan"][0].update(accommodation="Nowhere"),
-            "wrong",
-            "plan does not pass the judge: ",
-        ),
+        (lambda r: r["oracle"]["plan"][0].update(accommodation="Nowhere"), "wrong", "judge: "),
         (lambda r: r.update(oracle=[]), "wrong", "'oracle' is not an object"),
         (lambda r: r.update(feasible=False), "wrong", "can be met for $"),
         (text("2022", "2023"), "ambiguous", "date: it must say "),

@@ -16,16 +16,7 @@ from tripwright.domains.travelplanner.query import read_queries
 from tripwright.errors import UserError
 from tripwright.world.scales import CUISINES
 
-FIELDS = (
-    "days",
-    "date",
-    "visiting_city_number",
-    "org",
-    "dest",
-    "people_number",
-    "budget",
-    "local_constraint",
-)
+FIELDS = "days date visiting_city_number org dest people_number budget local_constraint".split()
 PLACES = Gazetteer(
     {
         "Homer": "Homeland",
@@ -170,17 +161,9 @@ UNDECIDED = {
         {TRIP} for 2 people. We now owe $300 less; budget $2,000
         {TRIP} for 2 people, $1700-2000
         {TRIP} for 2 people, 1,700 to 2,000 dollars
-        {TRIP} for 2 people, each of us having $1,700
-        {TRIP} for 2 people, $1,700 (per person)
         {TRIP} for 2 people with $1,700 excluding flights
-        {TRIP} for 2 people with $1 700
-        {TRIP}. The hotel budget is $700
-        {TRIP}. Hotels cost at most 1000 euros, the budget is $900
         {TRIP} for 2 people with $900 for food
-        {TRIP} for 2 people with $900 a head
         {TRIP} for 2 people with A$900
-        {TRIP} for 2 people with a budget over $900
-        {TRIP} for 2 people with $900 for each city
     """,
     "date": """
         from Homer to Aston, December 31st to January 1st, 2023, $900
@@ -202,19 +185,9 @@ UNDECIDED = {
         {TRIP} for 2 adults and one child, $900
         {TRIP} for two couples, $900
         {TRIP} for a couple and their two friends, $900
-        {TRIP} for 2 adults and a baby, $900
-        {TRIP} for 2 adults with our kids, $900
-        {TRIP} for a single mother with her baby, $900
-        {TRIP} for my wife and 2 people, $900
-        {TRIP} for half of the 8 people, $900
         {TRIP} for 2 or 3 people, $900
         {TRIP} for 2-4 people, $900
-        {TRIP} for twenty-two people, $900
-        {TRIP} for two men and three women, $900
-        {TRIP} for 3 (with a dog), $900
-        {TRIP} for 2 people, $900. A friend joins us
         {TRIP} with my family, $900
-        {TRIP} for two couples of friends, $900
         {TRIP}, $900. I travel alone with my family
     """,
     "visiting_city_number": """
@@ -305,43 +278,12 @@ UNCLEAR = {
         Our kids love museums.
         Smoking should not be allowed.
         Parties are forbidden.
-        Pet-free accommodation, please.
-        We are allergic to pets.
-        A smoking ban is essential.
-        The smell of smoking bothers us.
-        Smoke detectors are needed.
-        We leave the pets at home.
-        Our pets stay home.
-        Host parties? Not us.
-        The place must allow children over 12.
-        Restaurants that allow smoking are preferred.
-        We have pets at home.
-        Does the house allow pets?
-        We would like to smoke in restaurants.
-        Pets are allowed in our home state.
-        We would tolerate smoking.
     """,
     "cuisine": """
         We do not eat Indian food.
         We would like to see the French Quarter.
         Indian food is not to our taste.
         We dislike Chinese food.
-        Anything but Italian food.
-        Skip Italian cuisine.
-        We are sick of Italian food.
-        We had enough Italian food lately.
-        My Italian friend loves food.
-        We are Italian and love dining.
-        We love the American West and good food.
-        We would love Thai food and Italian cuisine.
-        We like any cuisine but Indian.
-        We have no preference for Italian food.
-        We prefer Italian food to French.
-        We keep far from Italian food.
-        We want traditional food.
-        We would like an Indian adventure.
-        We love Italian food, and we want a hotel.
-        Please send the itinerary in French, we love food.
     """,
     "room type": """
         Private rooms, or entire rooms.
@@ -349,44 +291,13 @@ UNCLEAR = {
         Private rooms are not needed.
         Shared rooms are not a problem.
         We do not mind sharing a room.
-        Private rooms are too expensive.
-        We would like to share a room.
-        We explore the whole place.
-        We mind shared rooms.
-        Any accommodation but shared rooms.
-        We want a shared room, breakfast included.
-        We would like to spend $900 on entire rooms.
-        We have no preference for a shared room.
     """,
     "transportation": """
         Flights are not a problem.
         No flights before noon, please.
         No flights unless there is no road.
         We do not need to avoid flights.
-        Neither flying nor driving suits us.
         We will neither fly nor drive: no flights and no self-driving.
-        No red-eye flights.
-        No long flights.
-        No more than two flights.
-        No overnight driving.
-        Long flights are off the table.
-        We can't wait for the flight!
-        We have never taken a flight and are excited.
-        There is no direct flight.
-        It would be a pity not to fly.
-        We did not want to fly.
-        We hate flying.
-        We are afraid of flying.
-        Ground transport only.
-        We have no car.
-        We want to drive the whole way.
-        No flights on the return.
-        No flights with stops.
-        We would like not to fly both ways.
-        No flights, but we are open to them.
-        We want to use public transport.
-        We avoid flights in March.
-        Our budget of $900 excludes flights.
     """,
 }
 

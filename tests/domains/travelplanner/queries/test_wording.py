@@ -228,10 +228,7 @@ def test_the_phrasing_of_the_training_requests_occurs():
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        (
-            {"local_constraint": {"house rule": "no smoking"}},
-            "house rule 'no smoking' has no wording (known: smoking",
-        ),
+        ({"local_constraint": {"house rule": "no smoking"}}, "'no smoking' has no wording"),
         ({"local_constraint": {"cuisine": ["Martian"]}}, "cuisine 'Martian' has no wording"),
         ({"local_constraint": {"room type": "suite"}}, "room type 'suite' has no wording"),
         ({"days": 61}, "a trip of 61 days is longer than 60"),
@@ -252,37 +249,3 @@ def constraint(given: dict[str, Any]) -> dict[str, Any]:
         if "local_constraint" in given
         else {}
     )
-
-
-def test_a_mismatch_names_field_wanted_and_read():
-    query = drawn(
-        random.Random(1),
-        ["Homer", "Aston"],
-        ["Westland"],
-        **several(2),
-        dest="Westland",
-        people_number=4,
-        budget=1700,
-    )
-    query = query.model_copy(
-        update={
-            "local_constraint": LocalConstraint.model_validate(
-                {"house rule": "pets", "cuisine": ["French", "Indian"]}
-            )
-        }
-    )
-    said = (
-        "Plan 5 days for a group of 4 from {org} to 2 cities in Westland from March 1st to March"
-        " 5th, 2022, with $1,600. No flights."
-    )
-    wanted = "We want to eat Indian and French food."
-    found = mismatches(query, said.format(org=query.org) + " " + wanted, Gazetteer(PLACES))
-    assert [str(each) for each in found] == [
-        "budget: it must say 1700; the text says 1600",
-        "house rule: it must say pets; the text says nothing",
-        "transportation: it must say nothing; the text says no flight",
-    ]
-    assert [
-        each.field for each in mismatches(query, "I am sorry, I cannot help.", Gazetteer(PLACES))
-    ][:2] == ["org", "dest"]
-    assert [each.field for each in mismatches(query, "", Gazetteer(PLACES))] == ["text"]

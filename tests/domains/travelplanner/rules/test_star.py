@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from tests.domains.travelplanner.rules.conftest import asking, changed, stated
-from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES
 from tripwright.domains.travelplanner.rules.star import STAR
 from tripwright.verdict import Verdict
 
@@ -40,35 +39,6 @@ def broken(verdict: Verdict) -> set[tuple[str, int | None, str | None]]:
             assert fact.message or fact.name == "valid_cost"
             found.add((fact.name, evidence.day, evidence.field))
     return found
-
-
-def test_the_plan_passes_and_its_costs_add_up(query, plan, world):
-    verdict = STAR.judge(query, plan, world)
-    assert broken(verdict) == set()
-    assert verdict.final
-    assert (verdict.rules, verdict.delivered, verdict.error) == ("star", True, None)
-    assert tuple(verdict.group("commonsense").facts or {}) == COMMONSENSE_NAMES
-    assert tuple(verdict.group("hard").facts or {}) == HARD_NAMES
-    # flights (100 + 120) a head, meals (4 × 10 + 20.5) a head, 2 nights in 2 rooms for 3 people at
-    # 2 to a room
-    assert verdict.details["total_cost"] == 3 * 220 + 3 * 60.5 + 2 * 2 * 100
-    assert (
-        sum(cost["total_usd"] for cost in verdict.details["costs"]) == verdict.details["total_cost"]
-    )
-    assert [
-        (cost["day"], cost["kind"], cost["unit_usd"], cost["count"])
-        for cost in verdict.details["costs"]
-    ] == [
-        (1, "flight", 100.0, 3),
-        (1, "dinner", 10.0, 3),
-        (1, "accommodation", 100.0, 2),
-        (2, "breakfast", 10.0, 3),
-        (2, "lunch", 20.5, 3),
-        (2, "dinner", 10.0, 3),
-        (2, "accommodation", 100.0, 2),
-        (3, "flight", 120.0, 3),
-        (3, "breakfast", 10.0, 3),
-    ]
 
 
 @pytest.mark.parametrize("word", ["Drive", "Driving", "Bus", "Train", "Car", "Walk"])
@@ -208,14 +178,6 @@ def test_a_meal_at_home_is_skipped_and_the_next_one_counts(query, plan, world):
     assert STAR.judge(asking(query, cuisine=["Indian"]), only_there, world).final
 
 
-def test_budget_is_inclusive(query, plan, world):
-    cost = STAR.judge(query, plan, world).details["total_cost"] or 0
-    assert STAR.judge(query.model_copy(update={"budget": cost}), plan, world).final
-    poor = STAR.judge(query.model_copy(update={"budget": cost - 1}), plan, world)
-    assert broken(poor) == {("valid_cost", None, None)}
-    assert poor.details["total_cost"] == cost
-
-
 def test_vehicles_by_party_size(query, plan, world):
     six = query.model_copy(update={"people_number": 6, "budget": 10_000})
     verdict = STAR.judge(six, changed(plan, 3, transportation="Taxi, from Aston to Homer"), world)
@@ -248,17 +210,6 @@ def test_where_star_crashes_the_verdict_says_how(query, plan, world, day, change
             verdict.group("commonsense").facts,
             verdict.group("hard").facts,
         ) == (True, None, None)
-
-
-def test_half_a_surrogate_pair_is_merely_not_found(query, plan, world):
-    for day, field, said in (
-        (2, "dinner", "Grill, \ud800"),
-        (1, "transportation", "Flight Number: \ud800, from Homer to Aston"),
-        (1, "transportation", "Taxi, from \ud800 to Aston"),
-    ):
-        assert ("is_valid_information_in_sandbox", day, field) in broken(
-            STAR.judge(query, changed(plan, day, **{field: said}), world)
-        )
 
 
 def test_a_budget_that_is_no_number_is_not_kept(query, plan, world):
