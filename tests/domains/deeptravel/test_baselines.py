@@ -19,15 +19,7 @@ from tripwright.episode import Episode, close_session, open_session
 FACES = ("deeptravel_cards", "deeptravel_cards_compact")
 PICKS = tuple(HABIT_OF)
 NANO = 5  # of `provider`
-
-
-@pytest.fixture(scope="module")
-def requests(provider: WorldProvider) -> list[TravelRequest]:
-    places = RequestScope.of(provider.world)
-    made, _ = make_requests(
-        TripSurvey(provider), places, 40, constraints="with", weights=(4, 3, 3), seed=11
-    )
-    return [one.request for one in made]
+MADE = {"count": 40, "constraints": "with", "weights": (4, 3, 3), "seed": 11}  # `requests`
 
 
 def played(

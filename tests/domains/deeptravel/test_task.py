@@ -11,14 +11,11 @@ import pytest
 from tripwright.domains import dialect_named
 from tripwright.domains.deeptravel.expert.play import ErrandExpert
 from tripwright.domains.deeptravel.request import TravelRequest
-from tripwright.domains.deeptravel.requests.intents import TripSurvey
-from tripwright.domains.deeptravel.requests.make import RequestScope, make_requests
 from tripwright.domains.deeptravel.rewards import SUCCESS, SUM
 from tripwright.domains.deeptravel.task import NO_CALL, Errand, figures, unjudged
 from tripwright.domains.deeptravel.tools.answers import ProviderAnswer
 from tripwright.domains.deeptravel.verifiers.findings import NoVerdict, TrajectoryFinding
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
-from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.episode import Episode, Session, close_session, open_session
 from tripwright.evals.scoreboard import score_records
 from tripwright.llm.http import ProviderFault
@@ -27,15 +24,7 @@ from tripwright.verdict import Verdict
 
 DIALECT = dialect_named("deeptravel_cards")
 NANO = 7  # of `provider`
-
-
-@pytest.fixture(scope="module")
-def requests(provider: WorldProvider) -> list[TravelRequest]:
-    places = RequestScope.of(provider.world)
-    made, _ = make_requests(
-        TripSurvey(provider), places, 12, constraints="mixed", weights=(4, 3, 3), seed=3
-    )
-    return [one.request for one in made]
+MADE = {"count": 12, "constraints": "mixed", "weights": (4, 3, 3), "seed": 3}  # `requests`
 
 
 def played(errand: Errand, emptied: bool = False) -> Session:

@@ -24,7 +24,6 @@ from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.task import Errand
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.episode import Session, open_session
-from tripwright.transcript import call_key
 
 CALL = write_call("web_search", {"query": "Wuhan"})
 THOUGHT = "<think>Where?</think>\n"
@@ -123,15 +122,11 @@ def test_the_papers_notation_is_read_too(written, arguments):
         "web_search(query=f'{x}')",
         "web_search(query=__import__('os').getcwd())",
         "web_search(query=[1])",
-        "web_search(query={})",
         "web_search(**{})",
         'web_search(query="a", query="b")',
         'web_search(query="a"',
-        'web_search(query="a"))',
         'web_search(query="a") or 1',
-        'web_search(query="a" "b")',
         'web_search(query="a", , b=1)',
-        "web_search(,)",
         r'web_search(query="\d")',
         'web_search(query="two\nlines")',
         "web_search(query=007)",
@@ -160,22 +155,6 @@ def test_json_stays_json_and_bounded():
     )
 
 
-TAGS = ("think", "tool_call_thinking", "tool_call", "answer")
-PIECES = st.sampled_from(
-    [f"{slash}{tag}>" for tag in TAGS for slash in ("<", "</")]
-    + [*("web_search(", "query=", '"Wuhan"', "1", "None", CALL), *"'\"\\,){} "]
-)
-
-
-@settings(max_examples=400, deadline=None)
-@given(st.lists(PIECES | st.text(max_size=5), max_size=14).map("".join))
-def test_no_text_makes_it_raise(text):
-    found = read(text)
-    assert isinstance(found, Call | Answer | Unreadable)
-    if isinstance(found, Call):
-        assert isinstance(call_key(found.name, found.arguments), str)
-
-
 @settings(max_examples=200, deadline=None)
 @given(
     st.dictionaries(
@@ -191,12 +170,8 @@ def test_what_python_writes_is_read_back(arguments):
 
 
 def session(provider: WorldProvider, dialect: str) -> Session:
-    request = TravelRequest(
-        query="Ashelmont to Orford, please",
-        origin="Ashelmont",
-        destination="Orford",
-        depart_date="2022-03-01",
-    )
+    way = {"origin": "Ashelmont", "destination": "Orford", "depart_date": "2022-03-01"}
+    request = TravelRequest(query="Ashelmont to Orford, please", **way)
     return open_session(Errand("e", request, provider, "nano"), dialect_named(dialect))
 
 

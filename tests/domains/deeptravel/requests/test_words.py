@@ -3,6 +3,7 @@ things are refused."""
 
 import random
 from datetime import date
+from typing import Any
 
 import pytest
 from hypothesis import Phase, given, settings
@@ -27,6 +28,10 @@ CLOCKS = st.tuples(st.integers(0, 23), st.sampled_from((0, 15, 30, 59))).map(
 AMOUNTS = st.integers(1, 99_999_99).map(lambda cents: cents / 100) | st.integers(1, 20_000).map(
     float
 )
+
+
+ROUND_TRIP: dict[str, Any] = {"origin": "A", "destination": "B", "depart_date": "2026-06-26"}
+ROUND_TRIP |= {"return_date": "2026-06-28"}
 
 
 def maybe(strategy: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
@@ -79,26 +84,13 @@ def test_every_intent_is_read_out_of_the_words(request, seed):
 
 
 def test_equal_dice_give_equal_words_and_others_many():
-    request = TravelRequest(
-        origin="A",
-        destination="B",
-        depart_date="2026-06-26",
-        return_date="2026-06-28",
-        arrive_by="15:00",
-        party_size=2,
-    )
+    request = TravelRequest(**ROUND_TRIP, arrive_by="15:00", party_size=2)
     assert word_request(random.Random(3), request) == word_request(random.Random(3), request)
     assert len({word_request(random.Random(seed), request) for seed in range(300)}) > 290
 
 
 def test_nobody_has_a_meeting_before_eight():
-    request = TravelRequest(
-        origin="A",
-        destination="B",
-        depart_date="2026-06-26",
-        return_date="2026-06-28",
-        return_after="05:30",
-    )
+    request = TravelRequest(**ROUND_TRIP, return_after="05:30")
     texts = [word_request(random.Random(seed), request) for seed in range(100)]
     assert not any("meeting" in text for text in texts)
     later = request.model_copy(update={"return_after": "17:30"})

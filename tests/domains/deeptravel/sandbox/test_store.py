@@ -136,10 +136,7 @@ def test_a_forked_process_uses_a_connection_of_its_own(store):
 
 @pytest.mark.parametrize("name", ["mysql://user:hunter2@host/db", "http://host/db", "", " "])
 def test_a_store_of_no_known_kind(name):
-    with pytest.raises(
-        UserError,
-        match=r"is not known: expected a path like runs/live.sqlite or a URL like postgresql://",
-    ) as error:
+    with pytest.raises(UserError, match=r"is not known: expected a path like") as error:
         open_store(name)
     assert "hunter2" not in str(error.value)
 
@@ -154,9 +151,7 @@ def test_no_store_where_a_folder_or_a_file_stands_in_the_way(tmp_path):
     file = tmp_path / "notes.txt"
     file.write_text("a note")
     for create in (True, False):
-        with pytest.raises(
-            UserError, match="is a folder: a store is a file, for instance .*live.sqlite"
-        ):
+        with pytest.raises(UserError, match="is a folder: a store is a file, for instance"):
             open_store(str(tmp_path), create)
     for below in ("a.sqlite", "runs/a.sqlite"):
         with pytest.raises(UserError, match="notes.txt' is a file, expected a folder"):

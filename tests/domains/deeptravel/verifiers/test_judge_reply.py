@@ -102,20 +102,6 @@ def test_the_schema_takes_what_is_asked_for_and_nothing_else():
 # ---- votes
 
 
-@pytest.mark.parametrize(
-    ("votes", "verdict"),
-    [
-        ("aac", "a"),
-        ("acc", "c"),
-        ("ac", "c"),
-        ("aabcc", "b"),
-        ("b", "b"),
-    ],
-)
-def test_the_middle_vote(votes, verdict):
-    assert {middle(order, "abc") for order in itertools.permutations(votes)} == {verdict}
-
-
 def test_a_verdict_passes_exactly_if_more_than_half_of_the_votes_pass():
     for number in (1, 2, 3, 4):
         for votes in itertools.product(SCALE, repeat=number):
@@ -154,11 +140,7 @@ def test_a_users_rubrics(tmp_path):
     ("old", "new", "told"),
     [
         ("rubrics.logic]", "rubrics.sense]", "lacks the rubric 'logic'"),
-        (
-            'unmet = "dissatisfied_logic"',
-            'unmet = "very_satisfied"',
-            "rubric 'logic': unmet = 'very_satisfied' is not one of",
-        ),
+        ('unmet = "dissatisfied_logic"', 'unmet = "very_satisfied"', "rubric 'logic': unmet "),
         ('very_satisfied = "Very satisfied"\n', "", "needs these conclusions in this order"),
         ('name = "deeptravel"', "name = ", "not TOML"),
         ('name = "deeptravel"', 'name = "x"\nnote = "y"', "'note': Extra inputs"),

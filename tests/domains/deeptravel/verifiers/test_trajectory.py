@@ -98,33 +98,6 @@ def _change_row(calls: list[ToolCall], number: int, **values: Any) -> list[ToolC
     return calls
 
 
-def test_a_return_that_cannot_be_reached(judged, calls, request_):
-    same_day = request_.model_copy(update={"return_date": "2026-06-26", "visit": ()})
-    given = _change_row(calls, 3, departs_at="2026-06-26T11:30", arrives_at="2026-06-26T15:38")
-    text = by_hand.changed(
-        ("return.0.date", "2026-06-26"),
-        ("return.0.departs", "11:30"),
-        ("return.0.arrives", "15:38"),
-        ("stay", []),
-    )
-    found = judged(text, same_day, given=given)
-    assert "impossible_connection" in {problem.kind for problem in found.problems}
-
-
-@pytest.mark.parametrize(
-    ("values", "kind"),
-    [
-        ({"checkin_date": "2026-06-27"}, "check_in_on_another_day"),
-        ({"checkout_date": "2026-06-29"}, "check_out_on_another_day"),
-        ({"city": "Ghent"}, "not_what_was_asked"),
-        ({"guests": 1}, "not_what_was_asked"),
-    ],
-)
-def test_a_stay_that_does_not_fit(judged, answer, calls, values, kind):
-    found = judged(answer, given=_change_row(calls, 2, **values))
-    assert kind in {problem.kind for problem in found.problems} and found.reward == 0.0
-
-
 def test_a_ride_that_arrives_a_day_later_leaves_the_first_night_unslept(judged, calls, request_):
     given = _change_row(calls, 1, arrives_at="2026-06-27T01:02")
     text = by_hand.changed(
@@ -184,11 +157,6 @@ def test_what_hangs_on_a_reference_that_does_not_hold_is_not_blamed(judged, path
     named = {problem.field for problem in found.problems}
     assert named in ({path}, {path.rpartition(".")[0]})
     assert found.trajectory is not None and found.trajectory.rubrics["logic"] is False
-
-
-def test_a_ride_that_arrives_before_it_departs(judged, answer, calls):
-    found = judged(answer, given=_change_row(calls, 1, arrives_at="2026-06-26T06:02"))
-    assert _conclusion(found) == "dissatisfied_logic"
 
 
 def test_a_way_in_another_city_proves_nothing(judged, answer, calls, request_):

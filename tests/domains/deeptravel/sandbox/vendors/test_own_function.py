@@ -246,10 +246,7 @@ def test_a_function_that_cannot_answer_is_refused_before_any_call(made, text, sa
     ("services", "said"),
     [
         ('flight_search = "python"', "vendors.python.function"),
-        (
-            'flight_search = "python"\n[vendors.python]\nfunction = "mine.search"',
-            "is a file and a name in it",
-        ),
+        ('flight_search = "python"\n[vendors.python]\nfunction = "mine.search"', "a file and a"),
         (
             'flight_search = "python"\n[vendors.python]\nfunction = "none.py:search"',
             "none.py' cannot be read: No such file",
