@@ -199,24 +199,16 @@ def test_training_replays_a_recorded_day(recorded, monkeypatch):
     assert "queries" in identity
 
 
+DATA = '[data]\nqueries = "requests.jsonl"\n'
+LIVE = '[live]\nstore = "none.sqlite"\nsnapshot = "2022-03-01"\n'
+
+
 @pytest.mark.parametrize(
     ("tables", "said"),
     [
-        ('[live]\nstore = "live.sqlite"\nsnapshot = "2022-03-01"\n', "needs data.queries"),
-        (
-            (
-                '[data]\nqueries = "requests.jsonl"\nworld = "w"\n[live]\nstore = "x"\nsnapshot ='
-                ' "2022-03-01"\nservices = "s.toml"\n'
-            ),
-            "needs data.queries, and one of",
-        ),
-        (
-            (
-                '[data]\nqueries = "requests.jsonl"\n[live]\nstore = "x"\nsnapshot ='
-                ' "2022-03-01"\nreplay = false\n'
-            ),
-            "needs data.queries, and one of",
-        ),
+        (LIVE, "needs data.queries"),
+        (f'{DATA}world = "w"\n{LIVE}services = "s.toml"\n', "needs data.queries, and one of"),
+        (f"{DATA}{LIVE}replay = false\n", "needs data.queries, and one of"),
     ],
 )
 def test_a_recipe_of_live_tools_that_cannot_work(tables, said, tmp_path):
@@ -226,11 +218,7 @@ def test_a_recipe_of_live_tools_that_cannot_work(tables, said, tmp_path):
 
 def test_a_day_that_was_not_recorded_is_missed_before_anything_is_loaded(tmp_path):
     (tmp_path / "requests.jsonl").touch()
-    recipe = errands(
-        tmp_path,
-        f'[data]\nqueries = "{tmp_path}/requests.jsonl"\n[live]\nstore = "none.sqlite"\nsnapshot ='
-        ' "2022-03-01"\n',
-    )
+    recipe = errands(tmp_path, DATA.replace("requests", f"{tmp_path}/requests") + LIVE)
     with pytest.raises(UserError, match="no file 'none.sqlite'. Record it first"):
         check_needs(recipe)
 

@@ -87,10 +87,7 @@ def test_other_conditions_are_refused(recipe, trained, tmp_path, monkeypatch, ca
         recipe, evaluation=dataclasses.replace(recipe.evaluation, rules="official")
     )
     monkeypatch.setattr("tripwright.training.recipe.load_recipe", lambda path, changes=(): official)
-    with pytest.raises(
-        UserError,
-        match="under other conditions: rules: strict -> official. Put the recipe back, or remove",
-    ):
+    with pytest.raises(UserError, match="under other conditions: rules: strict -> official. Put"):
         examine.examine(Path("tiny.toml"), trained)
 
 
@@ -177,9 +174,7 @@ def test_a_server_that_has_the_model_plays_it_as_it_is_played_here(recipe, train
     server = LyingServer(model, tokenizer, trained)
     try:
         server.api.name = "elsewhere/model/sft"
-        with pytest.raises(
-            UserError, match=r"--base-url: that server has 'elsewhere/model/sft', e"
-        ):
+        with pytest.raises(UserError, match=r"--base-url: that server has 'elsewhere/model/sft'"):
             held_out.examine(recipe, trained, base_url=server.url)
         server.api.name = "run/model/sft"
         figures = held_out.examine(recipe, trained, base_url=f"{server.url}/v1")

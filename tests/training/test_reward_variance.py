@@ -77,21 +77,6 @@ def test_lemma_1_a_valid_plan_is_worth_exactly_5_3_1_and_nothing_else_reaches_it
     assert seen == {True: 2**4, False: 2**8 * 3**5 - 2**4}
 
 
-@pytest.mark.parametrize("reward", WORTH)
-def test_lemma_1_holds_for_plans_that_were_not_judged_to_the_end(reward):
-    passed = {name: FACTS[name, State.PASSED] for name in COMMONSENSE_NAMES}
-    hard = {name: FACTS[name, State.PASSED] for name in HARD_NAMES}
-    assert reward(judged(passed, hard)).total == WORTH[reward]
-    # the schema is broken, whatever else is right
-    assert reward(judged(passed, hard, problem="no plan")).total == 0
-    assert reward(judged(delivered=False)).total == 0
-    assert reward(judged(error="KeyError")).total == 0
-    gated = reward(judged(passed))
-    assert gated.total < WORTH[reward] and gated.parts["hard_micro"] == 0
-    # in the hard constraints, after the others passed
-    assert reward(judged(passed, error="TypeError")).total == 0
-
-
 @pytest.fixture(scope="module")
 def rollouts() -> list[list[Episode]]:
     """The expert's and two scripts' episodes of the same trips, grouped by trip."""
@@ -171,13 +156,6 @@ def _exact(group: list[tuple[float, float]]) -> tuple[Fraction, ...]:
         - sum(sparse) * sum(auxiliary) / n
     ) / (n - 1)
     return variance(dense), variance(sparse), variance(auxiliary), covariance
-
-
-def test_lemma_2_s_assumption_can_fail_and_then_its_conclusion_may():
-    """Passing plans that break what others keep: the dense reward varies less. The measurement
-    shows it instead of assuming it."""
-    found = variances([[(1.0, 1.0), (0.9, 0.0)]])
-    assert found["covariance"] < 0 and found["dense_variance"] < found["sparse_variance"]
 
 
 def test_prompts_count_alike_and_single_rollouts_not_at_all():

@@ -344,9 +344,7 @@ def test_a_dead_server_stops_the_run_with_what_to_do(server, make):
     trainer = make("vllm")
     trainer.take_step()
     server.asked = lambda body: None
-    with pytest.raises(
-        UserError, match=r"(?s)vLLM lost 4 of 4 .* Start it again, then give the sa"
-    ):
+    with pytest.raises(UserError, match=r"(?s)vLLM lost 4 of 4 .* Start it again, then give"):
         trainer.take_step()
 
 
