@@ -180,9 +180,7 @@ def test_a_line_that_is_no_episode_is_named(tmp_path, text, why):
 
 def test_what_a_reader_misses_in_a_line_is_named(tmp_path):
     (line,) = episode_lines(write(tmp_path / "t.jsonl", {"id": "a", "verdict": None}))
-    with pytest.raises(
-        UserError, match=r"t\.jsonl:1: not an episode of a run: it has no 'transcript'\."
-    ):
+    with pytest.raises(UserError, match=r"t\.jsonl:1: not an episode of a run: it has"):
         line.read(lambda record: record["transcript"])
     for read in (lambda record: record["verdict"]["final"], lambda record: int(record["id"])):
         with pytest.raises(UserError, match=r"t\.jsonl:1: .*: expected a line as"):

@@ -16,7 +16,7 @@ from tripwright.domains.travelplanner.task import TripTask
 from tripwright.episode import Session, Turn
 from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.faults import Faults, FaultyTools
-from tripwright.tools.toolbox import ToolBox, ToolHostDown, Tools
+from tripwright.tools.toolbox import ToolBox, Tools
 from tripwright.transcript import StopReason, Transcript
 from tripwright.world.store import World
 
@@ -58,12 +58,6 @@ def test_an_answer_ends_it(world):
     assert session.transcript.turns == 2 and session.transcript.calls[0].result == '{"result":2}'
 
 
-def test_what_is_neither_call_nor_answer_is_a_format_error(world):
-    session = open_session(world)
-    say(session, "Hello")
-    assert reason(session) is StopReason.FORMAT_ERROR
-
-
 def test_the_same_call_again_ends_it_however_it_is_spelt(world):
     session = open_session(world)
     say(session, sum_of(1))
@@ -81,27 +75,6 @@ def test_a_wrong_call_is_answered_and_not_the_end(world):
     assert not session.done and session.transcript.calls[0].error
 
 
-def test_one_call_too_many(world):
-    session = open_session(world, max_calls=2)
-    for n in range(3):
-        say(session, sum_of(n))
-    assert reason(session) is StopReason.MAX_CALLS and len(session.transcript.calls) == 2
-
-
-def test_turns_run_out(world):
-    session = open_session(world, max_turns=2)
-    for n in range(2):
-        say(session, sum_of(n))
-    assert reason(session) is StopReason.MAX_TURNS
-
-
-def test_a_turn_without_end_is_cut(world):
-    session = open_session(world, letters=True, context_tokens=10_000)
-    session.take(Turn("<answer>[", [5] * 9, [-0.1] * 9, cut=True))
-    assert reason(session) is StopReason.MAX_TURN_TOKENS
-    assert session.transcript.answer is None
-
-
 def test_a_full_context_is_an_overflow(world):
     session = open_session(world, letters=True, max_tool_tokens=5, context_tokens=400)
     assert session.turn_budget <= 400 - len(session.transcript.token_ids)
@@ -116,18 +89,14 @@ def test_a_full_context_is_an_overflow(world):
     assert reason(cut) is StopReason.CONTEXT_OVERFLOW
 
 
+CUT: dict[str, Any] = {"letters": True, "on_overflow": "truncate", "max_tool_tokens": 10}
+CUT |= {"context_tokens": 500, "max_turn_tokens": 100}
+
+
 def test_the_oldest_exchanges_leave_a_context_that_is_full(world):
     """Planner-R1, section 2.1: the episode goes on, with the prompt, and with as many of the last
     exchanges as leave a turn its room."""
-    session = open_session(
-        world,
-        letters=True,
-        max_tool_tokens=10,
-        max_turn_tokens=100,
-        context_tokens=500,
-        max_turns=11,
-        on_overflow="truncate",
-    )
+    session = open_session(world, **CUT, max_turns=11)
     prompt = session.context
     for n in range(11):
         assert session.turn_budget == 100 and session.length == len(session.context) <= 400
@@ -147,15 +116,7 @@ def test_the_oldest_exchanges_leave_a_context_that_is_full(world):
 
 
 def test_what_has_left_the_context_may_be_asked_again(world):
-    session = open_session(
-        world,
-        letters=True,
-        max_tool_tokens=10,
-        max_turn_tokens=100,
-        context_tokens=500,
-        on_overflow="truncate",
-        on_repeated="end",
-    )
+    session = open_session(world, **CUT, on_repeated="end")
     for n in (0, 1, 2, 3, 0):  # the first exchange has left when it is asked again
         say(session, sum_of(n))
     assert not session.done
@@ -178,14 +139,7 @@ def test_prompt_and_response_have_limits_of_their_own(world):
 
 
 def test_the_last_exchange_stays_and_without_room_after_it_the_episode_ends(world):
-    session = open_session(
-        world,
-        letters=True,
-        max_tool_tokens=10,
-        context_tokens=190,
-        max_turn_tokens=160,
-        on_overflow="truncate",
-    )
+    session = open_session(world, **{**CUT, "context_tokens": 190, "max_turn_tokens": 160})
     say(session, sum_of(1))
     assert session.context_from is None and 0 < session.turn_budget < 160
     say(session, sum_of(10**40))
@@ -198,19 +152,6 @@ def test_planner_r1_has_the_papers_limits():
     assert (limits.max_prompt_tokens, limits.max_response_tokens) == (2268, 30500)
     assert limits.context_tokens == 2268 + 30500 and limits.max_tool_tokens == 8192
     assert (limits.max_turns, limits.max_calls, limits.on_overflow) == (30, 30, "truncate")
-
-
-def test_an_endpoint_can_say_so_too(world):
-    session = open_session(world)
-    session.overflow()
-    assert reason(session) is StopReason.CONTEXT_OVERFLOW and session.transcript.fault is None
-
-
-def test_a_fault_of_ours_leaves_no_verdict(world):
-    session = open_session(world)
-    session.fail("the endpoint is dead")
-    assert reason(session) is StopReason.UNSCORED
-    assert session.transcript.fault == "the endpoint is dead"
 
 
 def test_only_what_the_agent_said_is_trained_on_and_a_long_answer_is_cut_on_the_right(world):
@@ -382,13 +323,11 @@ def test_only_a_fresh_session_of_the_same_prompt_becomes_a_fork(world):
 class Scripted:
     """Real tools whose next answers carry these faults, one each."""
 
-    def __init__(self, world: World, faults: list[str | None], down: bool = False):
-        self._tools, self._faults, self._down = ToolBox(world, face_named("compact")), faults, down
+    def __init__(self, world: World, faults: list[str | None]):
+        self._tools, self._faults = ToolBox(world, face_named("compact")), faults
         self.face, self.schemas = self._tools.face, self._tools.schemas
 
     def call(self, name: str, arguments: Any) -> ToolAnswer:
-        if self._down:
-            raise ToolHostDown("http://localhost:1 does not answer")
         answer, fault = self._tools.call(name, arguments), self._faults.pop(0)
         return replace(answer, fault=fault)
 
@@ -424,13 +363,6 @@ def test_faults_are_in_the_transcript(world):
     say(session, sum_of(1))
     written = session.transcript.to_json()
     assert Transcript.from_json(written) == session.transcript
-
-
-def test_a_tool_host_that_is_down_is_no_failure_of_the_models(world):
-    session = open_session(world, tools=Scripted(world, [], down=True))
-    say(session, sum_of(1))
-    assert reason(session) is StopReason.UNSCORED
-    assert session.transcript.fault == "http://localhost:1 does not answer"
 
 
 # ---- the prompt

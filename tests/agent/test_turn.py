@@ -16,12 +16,14 @@ from tripwright.agent.turn import (
     read_turn,
     write_call,
 )
+from tripwright.domains import dialect_named
 from tripwright.transcript import call_key
 
 PIECES = st.sampled_from(
     [
         *("<tool_call>", "</tool_call>", "<answer>", "</answer>", '{"name":', '"arguments":'),
-        *("{}", "[]", '"x"', "1e999", "NaN", "\\ud800", "\x00"),
+        *("{}", "[]", '"x"', "1e999", "NaN", "\\ud800", "\x00", "<think>", "</think>"),
+        *("<tool_call_thinking>", "</tool_call_thinking>", "web_search(", "query=", *"'\"\\,){}"),
     ]
 )
 JSON = st.recursive(
@@ -32,9 +34,10 @@ JSON = st.recursive(
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.lists(PIECES | st.text(max_size=8), max_size=12).map("".join))
-def test_no_text_makes_it_raise(text):
-    read = read_turn(text)
+@given(st.lists(PIECES | st.text(max_size=8), max_size=14).map("".join))
+@pytest.mark.parametrize("name", ["planner_r1", "star", "deeptravel"])
+def test_no_text_makes_it_raise(name, text):
+    read = read_turn(text, dialect_named(name).turns)
     assert isinstance(read, Call | Answer | Unreadable)
     if isinstance(read, Call):
         assert isinstance(call_key(read.name, read.arguments), str)

@@ -139,10 +139,7 @@ def test_inspects_figures_are_the_imports(tmp_path):
         (lambda examples: [], "is none of Natural Plan's files"),
         (lambda examples: {"a": {"x": 1}}, "is none of Natural Plan's files"),
         (lambda examples: {k: {**e, "prompt_5shot": 3} for k, e in examples.items()}, "is no text"),
-        (
-            lambda examples: {k: {**e, "cities": "Rome"} for k, e in examples.items()},
-            "cannot be read",
-        ),
+        (lambda examples: {k: {**e, "cities": "Rome"} for k, e in examples.items()}, "cannot be"),
     ],
 )
 def test_another_file_is_refused_before_anything_is_asked(change, words, tmp_path):

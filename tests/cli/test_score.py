@@ -130,11 +130,6 @@ def test_equal_problems_of_a_submission_are_told_once(run, tmp_path):
         ("score {p}/w --world {p}/w", "holds no transcripts.jsonl"),
         ("submission write {p}/empty.jsonl --queries {p}/q.jsonl --out {p}/s.jsonl", "No plan in"),
         ("submission write {p}/plans.jsonl --queries {p}/q.jsonl --out {p}", "is a folder"),
-        ("submission write {p}/none --queries {p}/q.jsonl --out {p}/s.jsonl", "No plans at"),
-        (
-            "submission write {p}/q.jsonl --queries {p}/q.jsonl --restart --out {p}/q.jsonl",
-            "is what the command reads",
-        ),
         ("submission write {p}/plans.jsonl --queries {p}/others.jsonl --out {p}/s.jsonl", "none"),
         ("submission check {p}/none", "No submission file"),
     ],

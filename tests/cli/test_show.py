@@ -256,17 +256,8 @@ def test_mistakes_are_one_line(folder, words, told, refused):
     assert told in problem and sorted(folder.iterdir()) == before
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "told"),
-    [
-        ("p.json", '[{},\n {"days": 1},\n oops]\n', "p.json: not JSON (Expecting value at line 3"),
-        ("p.json", '[{"days": 1}, oops]\r\n', "p.json: not JSON (Expecting value at column 15)."),
-        ("p.jsonl", '{"plan": null}\n{"plan": \n', "p.jsonl:2: not JSON (Expecting value at"),
-        ("p.json", "[]\x0c", "p.json: not JSON (Extra data at column 3)."),
-        ("p.json", "[" * 100_000, "p.json: not JSON (nested too deeply)"),
-    ],
-)
-def test_where_a_file_is_not_json(tmp_path, name, text, told, refused):
-    (tmp_path / name).write_bytes(text.encode())
-    line = ["--line", "2"] if name == "p.jsonl" else []
-    assert told in refused(f"show {tmp_path}/{name}", line)
+def test_where_a_file_is_not_json(tmp_path, refused):
+    (tmp_path / "p.json").write_text('[{},\n {"days": 1},\n oops]\n')
+    assert "not JSON (Expecting value at line 3" in refused(f"show {tmp_path}/p.json")
+    (tmp_path / "p.jsonl").write_text('{"plan": null}\n{"plan": \n')
+    assert "p.jsonl:2: not JSON" in refused(f"show {tmp_path}/p.jsonl --line 2")

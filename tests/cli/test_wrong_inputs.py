@@ -21,8 +21,7 @@ def place(tmp_path_factory):
     exist."""
     folder = tmp_path_factory.mktemp("place")
     make = f"query make --world {folder}/w --count 2 --out {folder}/q.jsonl"
-    run = f"run --policy expert --quiet --queries {folder}/q.jsonl --world {folder}/w"
-    for line in (f"world build --out {folder}/w --seed 7", make, f"{run} --out {folder}/run_1"):
+    for line in (f"world build --out {folder}/w --seed 7", make):
         assert main(line.split()) == 0
     records = read_lines(folder / "q.jsonl")
     past = ["1999-03-09", "1999-03-10", "1999-03-11"]
@@ -48,15 +47,10 @@ def place(tmp_path_factory):
 
 WRONG = """
 solve {place}/empty --world {place}/w | No queries in
-score {place}/empty --world {place}/w | No plans in
-score {place} --world {place}/w | holds no transcripts.jsonl (found
 show {place}/plans.json --world {place}/w | expected a list of days, or an object
-study make {place}/run_1 --out {place}/w | is not empty
-outside import {place}/r.jsonl --harness inspect --out {place}/i | no result of inspect
 data collect {place}/t.jsonl --out {place}/t.jsonl --restart | is what the command reads
 world build --out {place}/new --seed -1 | --seed
 query make --world {place}/w --seed -1 --out {place}/x | --seed
-query make --world {place}/w --out {place} | is a folder
 query make --world {place}/w --out {place}/empty/x | cannot use
 query make --world {place}/w --not-in {place}/q.jsonl --out {place}/q.jsonl --restart | is what the
 TRIPS/dateless.jsonl | expected 3 days

@@ -41,16 +41,10 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     tasks = [
         TripTask(f"q{number:06d}", query, world) for number, query in enumerate(queries, start=1)
     ]
+    place = {"name": world.name, "content_hash": world.content_hash}
     for name in DIALECTS:
         dialect = dialect_named(name)
-        card = run_card(
-            {"kind": "expert"},
-            {},
-            dialect,
-            "strict",
-            queries_entry(path),
-            {"name": world.name, "content_hash": world.content_hash},
-        )
+        card = run_card({"kind": "expert"}, {}, dialect, "strict", queries_entry(path), place)
         run(ExpertPolicy(), tasks, folder / name, dialect, card=card, progress=False)
     return folder
 
@@ -71,16 +65,11 @@ def errands(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         for number, request in enumerate(requests, start=1)
     ]
     place = {"tools": dict.fromkeys(sorted(provider.tools), f"world {provider.version}")}
+    asked = queries_entry(folder / "requests.jsonl")
     for name in ERRAND_DIALECTS:
         dialect = dialect_named(name)
-        card = run_card(
-            {"kind": "errand-expert"},
-            {},
-            dialect,
-            "verified by rules",
-            queries_entry(folder / "requests.jsonl"),
-            place,
-        )
+        made_by = {"kind": "errand-expert"}
+        card = run_card(made_by, {}, dialect, "verified by rules", asked, place)
         run(ErrandExpert(), jobs, folder / name, dialect, card=card, progress=False)
     return folder
 

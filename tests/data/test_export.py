@@ -75,16 +75,10 @@ def test_stored_ids_come_out_as_stored(world, made, small_tokenizer):
             for n, query in enumerate(queries)
         )
     )
+    domain = domain_of(dialect)
     played = [
-        StoredEpisode(
-            str(n),
-            domain_of(dialect),
-            session.task.request,
-            session.transcript,
-            None,
-            {"tools": None},
-        )
-        for n, session in enumerate(sessions)
+        StoredEpisode(str(n), domain, each.task.request, each.transcript, None, {"tools": None})
+        for n, each in enumerate(sessions)
     ]
     for row, session in zip(message_rows(played), sessions, strict=True):
         transcript = session.transcript

@@ -11,15 +11,8 @@ from tripwright.transcript import Segment, StopReason, ToolCall, Transcript
 
 
 def trajectory(level: str | None, text: str, calls: int, answer: str) -> StoredEpisode:
-    asked = {
-        "org": "A",
-        "dest": "B",
-        "days": 3,
-        "visiting_city_number": 1,
-        "date": ["1", "2", "3"],
-        "people_number": 1,
-        "budget": 9,
-    }
+    asked = {"org": "A", "dest": "B", "days": 3, "date": ["1", "2", "3"], "budget": 9}
+    asked |= {"visiting_city_number": 1, "people_number": 1}
     query = Query.model_validate({**asked, "query": text, "level": level})
     segments = [Segment("system", "plan"), Segment("user", text)]
     for _ in range(calls):
@@ -28,14 +21,8 @@ def trajectory(level: str | None, text: str, calls: int, answer: str) -> StoredE
             Segment("tool", "found it"),
         ]
     segments.append(Segment("assistant", f"<answer>{answer}</answer>"))
-    return StoredEpisode(
-        "1",
-        domain_of("star"),
-        query,
-        Transcript(segments, StopReason.ANSWER, answer),
-        None,
-        {"dialect": "star"},
-    )
+    transcript = Transcript(segments, StopReason.ANSWER, answer)
+    return StoredEpisode("1", domain_of("star"), query, transcript, None, {"dialect": "star"})
 
 
 GIVEN = (

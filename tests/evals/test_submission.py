@@ -197,10 +197,8 @@ def test_a_right_file_without_its_queries(tmp_path, start):
         ({"plan": [DAY | {"current_city": "from A"}]}, "must be a city, or 'from A to B'"),
         ({"plan": [DAY | {"attraction": "Lake, B"}]}, "warning: 'attraction' must be"),
         ({"plan": [DAY | {"transportation": "Bus, from A to B"}]}, "warning: 'transp"),
-        ({"plan": [DAY | {"transportation": "Flight Number: F1"}]}, "warning: 'transp"),
         ({"plan": [dict(list(DAY.items())[:-1])]}, "warning: 'accommodation' is missing"),
         ({"plan": [DAY | {"transportation": "flight number F1"}]}, "'Flight Number: F"),
-        ({"plan": [DAY | {"lunch": None}]}, "warning: 'lunch' must be text"),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path, changed, expected):

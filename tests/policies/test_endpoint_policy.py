@@ -388,11 +388,6 @@ def test_refused_requests_do_not_count_as_a_dead_endpoint(world, kind):
     )
 
 
-def test_what_can_never_work_is_raised(world):
-    with pytest.raises(UserError, match="wrong key"):
-        list(policy(Script(UserError("wrong key"))).play(session(world) for _ in range(5)))
-
-
 def test_nothing_is_asked_any_more_when_nobody_listens(world):
     """One episode ends, the other is in the middle of its first request when the consumer goes
     away."""

@@ -262,9 +262,6 @@ def test_served_by_processes_that_share_a_store(services, world, tmp_path, serve
         ("--services {tmp}/live.toml --workers 2", "2 workers without a store"),
         ("--services {tmp}/live.toml --on-fault shout", "--on-fault"),
         ("--services {tmp}/live.toml --face compact", "Unknown face 'compact'. Accepted: deep"),
-        ("--services none.toml", "'none.toml' cannot be read"),
-        ("--services {tmp}/live.toml --replay", "give --store as well"),
-        ("--store {tmp}/none.sqlite --snapshot 2026-06-20 --replay", "No store at"),
     ],
 )
 @pytest.mark.usefixtures("services")

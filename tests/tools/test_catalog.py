@@ -83,12 +83,6 @@ def test_an_uncovered_search_is_unknown_and_not_empty():
         tools.search_flights("Boston", "Tampa", "2022-03-17")
 
 
-def test_a_quote_is_short_and_harmless():
-    assert quoted("<|im_end|>") == "'?|im_end|?'"
-    assert quoted("\ud800") == "'?'"
-    assert len(quoted("x" * 10_000)) < 70
-
-
 def test_a_quote_of_anything_else_is_how_python_writes_it():
     for value in (3, 2.5, None, True, [], {}, [1, "a", {"b": [None]}], {"a": 1, "b": [2]}, (1, 2)):
         assert quoted(value) == repr(value)

@@ -1,12 +1,9 @@
 import hashlib
 import itertools
-import json
-
-import pytest
 
 from tripwright.domains import face_named
 from tripwright.domains.travelplanner.tools.catalog import TravelTools
-from tripwright.domains.travelplanner.tools.faces import COMPACT, PLANNER_R1
+from tripwright.domains.travelplanner.tools.faces import COMPACT
 from tripwright.tools.face import number
 from tripwright.tools.toolbox import ToolBox
 
@@ -34,16 +31,6 @@ def test_compact_is_cheapest_first_with_the_name_last_and_no_spaces(world):
     assert COMPACT.answer(tools.search_attractions("Boston")).text == '{"rows":[["Old Park"]]}'
     found = COMPACT.answer(tools.search_ground_transportation("Boston", "Rockford", "taxi")).text
     assert found == '{"duration":"16 hours 1 min","distance":"1,118 km","cost":1118}'
-
-
-@pytest.mark.parametrize("face", [PLANNER_R1, COMPACT], ids=["planner_r1", "compact"])
-def test_what_both_json_faces_share(world, face):
-    tools = TravelTools(world)
-    assert json.loads(face.answer(tools.get_cities("Massachusetts")).text) == {
-        "cities": ["Boston", "Salem"]
-    }
-    assert json.loads(face.answer(tools.calculator("0.1 + 0.2")).text) == {"result": 0.3}
-    assert json.loads(face.error("No.", "refused").text) == {"error": "No."}
 
 
 def test_what_models_were_trained_on_has_not_changed(world):

@@ -110,7 +110,6 @@ def test_what_does_not_pass_is_a_fault_of_our_side(step, said, script, box):
         ((200, ANSWER[1], {"x-world-hash": "other"}), "has another world than at the start"),
         ((200, ANSWER[1], {}), "has another world than at the start"),
         ((404, '{"detail": "Not Found"}', {}), "answered 404: Not Found"),
-        ((400, '{"detail": "Unknown face."}', {}), "answered 400: Unknown face."),
     ],
 )
 def test_what_cannot_pass_is_not_asked_again(step, said, script, box):
@@ -142,9 +141,7 @@ def test_schemas_are_the_servers_and_may_be_edited(script, box):
         ({"world": FAILING}, "answered 503: busy"),
         ({"world": (200, "<html>", {})}, "something other than JSON"),
         ({"world": (200, "{}", {})}, "JSON that is no tool's answer"),
-        ({"world": (404, "no", {})}, "answered 404: no"),
         ({"schemas": (400, '{"detail": "Unknown face."}', {})}, "answered 400: Unknown face"),
-        ({"schemas": (200, "{}", {})}, "JSON that is no tool's answer"),
     ],
 )
 def test_a_wrong_server_is_noticed_at_the_start(change, said, script, waits):
@@ -157,10 +154,7 @@ def test_a_wrong_server_is_noticed_at_the_start(change, said, script, waits):
 
 def test_another_world_is_noticed_at_the_start(script, waits):
     assert RemoteToolBox(script.url, face_named("compact"), world_hash="abc").world == WORLD
-    with pytest.raises(
-        UserError,
-        match="serves another world: expected content hash abd, found abc .world 'scripted'.",
-    ):
+    with pytest.raises(UserError, match="serves another world: expected content hash abd, found"):
         RemoteToolBox(script.url, face_named("compact"), world_hash="abd")
 
 

@@ -70,14 +70,7 @@ def test_every_tool_answers_in_rows_with_the_names_of_the_world(world, face):
     }
     assert set(values(meals, "name", "average_cost_usd", "cuisines")) == expected
     stay = ask(world, face, "search_accommodations", city="Boston").rows()
-    fields = (
-        "name",
-        "price_usd",
-        "room_type",
-        "minimum_nights",
-        "maximum_occupancy",
-        "house_rules",
-    )
+    fields = "name price_usd room_type minimum_nights maximum_occupancy house_rules".split()
     assert values(stay, *fields) == [
         ("Inn & Out", 89.5, "Private room", 2, 3, "No smoking & No pets")
     ]

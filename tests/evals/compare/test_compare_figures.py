@@ -7,10 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import verdict_record
 from tests.evals.compare.conftest import AFTER, BEFORE
 from tripwright.cli.main import Verb, main
-from tripwright.evals.outcome import Outcome
 from tripwright.evals.power import paired_queries
 from tripwright.statistics.rates import mcnemar_exact, paired_interval, rate
 
@@ -251,19 +249,3 @@ def test_a_flip_rate_counts_queries_whatever_their_samples(made, compare):
         tables = compare(made(name, given), made(f"{name}2", given[::-1]))["tables"]
         flips = tables["samples"]["flip_rate"]["runs"][name]
         assert (flips["k"], flips["n"], flips["value"]) == (k, 10, pytest.approx(k / 10))
-
-
-def test_samples_of_another_benchmarks_question_are_one_query():
-    """A simulated customer opens each sample in words of its own."""
-
-    def outcome(question: str, opening: str) -> Outcome:
-        asked = {"query": opening, "task": question, "question": f"tau_retail/{question}"}
-        line = {
-            "id": f"{question}-{opening}", "domain": "outside", "world": "tau_retail",
-            "request": {**asked, "level": None}, "verdict": verdict_record(True, {"checks": {"solved": True}}),
-            "transcript": {"stop_reason": "answer", "segments": []},
-        }  # fmt: skip
-        return Outcome.of(line)
-
-    assert outcome("7", "Hi!").query == outcome("7", "Hello, I need help.").query
-    assert outcome("7", "Hi!").query != outcome("8", "Hi!").query

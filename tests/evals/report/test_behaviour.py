@@ -113,17 +113,6 @@ def test_mistakes_are_shares_of_calls_turns_and_episodes(tmp_path, make):
     assert all(each.low <= each.value <= each.high for each in found.values())
 
 
-def test_the_later_line_of_an_episode_counts_and_unscored_ones_do_not(tmp_path, make):
-    lines = [
-        make.episode("a", [make.turn()], scored=False, stop="unscored"),
-        make.episode("b", [make.turn()], scored=False, stop="unscored"),
-        make.episode("a", [make.call("get_cities"), make.turn()]),
-    ]
-    behaviour = behaviour_of(tmp_path, make, lines)
-    assert [(work.id, work.calls) for work in behaviour.scored] == [("a", 1)]
-    assert len(behaviour.works) == 2
-
-
 def test_an_evaluation_is_read_in_one_pass_and_little_memory(tmp_path, make):
     long = make.episode("x", [make.call("search_flights", "x" * 200_000), make.turn()])
     path = tmp_path / "transcripts.jsonl"
