@@ -40,12 +40,12 @@ def test_an_unknown_preset_is_named():
 def test_what_was_chosen_is_sent_and_said_on_the_card():
     how = PRESETS["planner_r1_train"]
     settings = PolicySettings(
-        "m", "http://x/v1", temperature=how.temperature, top_p=how.top_p, top_k=how.top_k
+        "m", base_url="http://x/v1", temperature=how.temperature, top_p=how.top_p, top_k=how.top_k
     )
     chosen = choose_policy(settings, dialect_named("planner_r1"))
     assert chosen.decoding == {"temperature": 1.0, "top_p": 1.0, "max_tokens": 4096, "top_k": -1}
     assert chosen.identity["tokens_counted_by"] == EstimatedTokens().name
-    plain = choose_policy(PolicySettings("m", "http://x/v1"), dialect_named("planner_r1"))
+    plain = choose_policy(PolicySettings("m", base_url="http://x/v1"), dialect_named("planner_r1"))
     assert "top_k" not in plain.decoding  # a card made before the setting existed still matches
 
 
@@ -60,7 +60,7 @@ def test_what_was_chosen_is_sent_and_said_on_the_card():
 def test_thinking_is_switched_off_as_the_server_knows_it_and_the_card_says_what_was_sent(
     field, sent
 ):
-    settings = PolicySettings("m", "http://x/v1", thinking="off", thinking_field=field)
+    settings = PolicySettings("m", base_url="http://x/v1", thinking="off", thinking_field=field)
     chosen = choose_policy(settings, dialect_named("planner_r1"))
     (name,) = sent
     assert chosen.decoding[name] == sent[name]
@@ -88,7 +88,7 @@ def test_what_does_not_go_together_is_said(policy, settings, message):
 def test_a_prompt_that_fills_its_limit_is_told_before_anything_is_asked(nano_tokenizer, tmp_path):
     """In the words of a tiny tokenizer Planner-R1's prompt is longer than in Qwen's."""
     nano_tokenizer.save_pretrained(tmp_path)
-    settings = PolicySettings("m", "http://x/v1", tokenizer=tmp_path)
+    settings = PolicySettings("m", base_url="http://x/v1", tokenizer=tmp_path)
     with pytest.raises(UserError, match=r"has [234],\d{3} tokens before any request .*are 2,268"):
         choose_policy(settings, dialect_named("planner_r1"))
     assert choose_policy(settings, dialect_named("compact")).identity["tokens_counted_by"] == str(
