@@ -292,6 +292,13 @@ class Session:
         self.transcript.fault = fault
         self._stop(StopReason.UNSCORED)
 
+    def goes_on(self) -> bool:
+        """Whether there is to be another turn: where no token of room is left for it, the oldest
+        exchange leaves the context or the episode ends."""
+        while not self.done and self.turn_budget < 1:
+            self.overflow()
+        return not self.done
+
     def overflow(self) -> None:
         """The model's window is full, as its endpoint says or because the prompt fills it. Unlike a
         fault this is an outcome of the episode, and is judged, unless the oldest exchange can

@@ -16,20 +16,16 @@ from functools import lru_cache, partial
 from threading import Lock
 from typing import Any
 
-from tripwright.agent.chat import EstimatedTokens
 from tripwright.agent.dialect import Dialect
 from tripwright.domains import domain_named, domain_of, domains
-from tripwright.episode import Session
 from tripwright.errors import NotJson, UserError, named, read_json
 from tripwright.evals.evaluate import play, read_requests
-from tripwright.llm.client import ChatEndpoint, Completion, RequestedCall
+from tripwright.llm.client import ChatEndpoint
 from tripwright.policies.base import ScriptedPolicy
-from tripwright.policies.endpoint import FUNCTION_NAME, in_words, messages, notation, take
+from tripwright.policies.endpoint import converse
 from tripwright.training.trips import SPLITS, GeneratedTrips
-from tripwright.transcript import Transcript
 
 WAIT_S = 600.0  # for a turn; proxies hold requests while weights change
-NOT_MADE = "Only the first call of a turn is made."  # answers the others
 _threads = ThreadPoolExecutor(1024, "play_through")  # one plays one episode
 _making = Lock()  # of worlds: the rollouts of a group begin together
 _made = lru_cache(16)(lambda domain, scale, seed: domain_named(domain).world(scale, seed))
@@ -99,7 +95,7 @@ async def play_through(
 def _played(task: dict[str, Any], endpoint: ChatEndpoint) -> dict[str, Any]:
     dialect, world = dialect_of(task), world_of(task)
     reward = named("reward", task.get("reward") or "success", domain_of(dialect).rewards)
-    policy = ScriptedPolicy(endpoint.model, partial(_converse, endpoint))
+    policy = ScriptedPolicy(endpoint.model, partial(converse, endpoint))
     (episode,) = play(policy, [request_of(task)], world, dialect=dialect, rules=task.get("rules"))
     transcript = episode.transcript
     if not episode.scored:
@@ -137,41 +133,3 @@ def world_of(task: dict[str, Any]) -> Any:
         return task["world"]
     with _making:
         return _made(domain_of(dialect_of(task)).name, task["world"], task["seed"])
-
-
-def _converse(endpoint: ChatEndpoint, session: Session) -> None:
-    how, schemas = notation(session.dialect, native_tools=True), session.tools.schemas
-    session.count_with(EstimatedTokens(session.dialect.schemas() or ()))
-    sent = messages(session.transcript, how, schemas)
-    while not session.done:
-        if session.turn_budget < 1:
-            session.overflow()
-            continue
-        outcome = endpoint.complete(sent, schemas if how == "native" else None)
-        take(session, outcome)
-        if isinstance(outcome, Completion) and not session.done:
-            sent += _exchange(outcome, session.transcript)
-
-
-def _exchange(said: Completion, transcript: Transcript) -> list[dict[str, Any]]:
-    """A turn as it came, and what answers it: in words, where a server would refuse to read its
-    calls again."""
-    turn, answer = (in_words(transcript, len(transcript.segments) - back) for back in (2, 1))
-    if not all(map(_readable, said.tool_calls)):
-        return [turn, answer]
-    if not said.tool_calls:
-        return [dict(said.message), answer]
-    shown = transcript.segments[-1].text
-    answers = [
-        {"role": "tool", "tool_call_id": call.id, "content": NOT_MADE if number else shown}
-        for number, call in enumerate(said.tool_calls)
-    ]
-    return [dict(said.message), *answers]
-
-
-def _readable(call: RequestedCall) -> bool:
-    try:
-        is_object = isinstance(json.loads(call.arguments), dict)
-    except (ValueError, RecursionError):
-        return False
-    return is_object and FUNCTION_NAME.fullmatch(call.name) is not None

@@ -42,11 +42,8 @@ def play_in_threads(
     breaker = Breaker()
 
     def play_one(session: Session) -> Session:
-        while not session.done and not breaker.abandoned:
-            if session.turn_budget < 1:
-                session.overflow()
-            else:
-                take_turn(session, breaker)
+        while not breaker.abandoned and session.goes_on():
+            take_turn(session, breaker)
         return session
 
     try:

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any, Literal
 
-from tripwright.agent.chat import TokenCounter
+from tripwright.agent.chat import EstimatedTokens, TokenCounter
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.turn import (
     TurnFormat,
@@ -38,6 +38,7 @@ from tripwright.policies.base import play_in_threads
 from tripwright.transcript import Segment, Transcript
 
 TOOL_CALL = "<tool_call>"
+NOT_MADE = "Only the first call of a turn is made."  # answers the others
 # what OpenAI takes as one; a model that writes its call as text may invent others
 FUNCTION_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -157,6 +158,34 @@ def take(session: Session, outcome: Completion | Fault, spares_filtered: bool = 
         session.fail(f"{outcome.kind} after {outcome.attempts} attempts: {outcome.message}")
 
 
+def converse(endpoint: ChatEndpoint, session: Session) -> None:
+    """Plays a session in a conversation that only grows: the model's messages go back as they
+    came, and nothing leaves it. Nothing is asked twice, or kept."""
+    how, schemas = notation(session.dialect, native_tools=True), session.tools.schemas
+    session.count_with(EstimatedTokens(session.dialect.schemas() or ()))
+    sent = messages(session.transcript, how, schemas)
+    while session.goes_on():
+        outcome = endpoint.complete(sent, schemas if how == "native" else None)
+        take(session, outcome)
+        if isinstance(outcome, Completion) and not session.done:
+            sent += _exchange(outcome, session.transcript)
+
+
+def _exchange(said: Completion, transcript: Transcript) -> list[dict[str, Any]]:
+    """A turn as it came, and what answers it: in words, where a server would refuse to read its
+    calls again."""
+    turn, answer = (in_words(transcript, len(transcript.segments) - back) for back in (2, 1))
+    for call in said.tool_calls:
+        if not isinstance(_read(call.arguments), dict) or not FUNCTION_NAME.fullmatch(call.name):
+            return [turn, answer]
+    shown = transcript.segments[-1].text
+    answers = [
+        {"role": "tool", "tool_call_id": call.id, "content": NOT_MADE if number else shown}
+        for number, call in enumerate(said.tool_calls)
+    ]
+    return [dict(said.message), *(answers or [answer])]
+
+
 def notation(dialect: Dialect, native_tools: bool) -> Notation:
     if not dialect.tools_in_prompt:
         return "verbatim"
@@ -184,16 +213,20 @@ def turn_text(completion: Completion, form: TurnFormat) -> str:
 def call_text(call: RequestedCall) -> str:
     """Arguments that are no JSON object stay as they came: the turn is then as unreadable as the
     model made it."""
-    try:
-        arguments = json.loads(call.arguments)
-        if isinstance(arguments, str):  # encoded twice
-            arguments = json.loads(arguments)
-    except (ValueError, RecursionError):
-        arguments = None
+    arguments = _read(call.arguments)
+    if isinstance(arguments, str):  # encoded twice
+        arguments = _read(arguments)
     if isinstance(arguments, dict):
         # an escaped half of a surrogate pair cannot be sent
         return write_call(call.name, arguments).encode("utf-8", "replace").decode()
     return f'{TOOL_CALL}{{"name":{json.dumps(call.name)},"arguments":{call.arguments}}}</tool_call>'
+
+
+def _read(arguments: str) -> Any:
+    try:
+        return json.loads(arguments)
+    except (ValueError, RecursionError):
+        return None
 
 
 def messages(

@@ -170,10 +170,7 @@ async def converse(session: Session, native_tools: bool) -> None:
     how = notation(session.dialect, native_tools)
     offered = tool_infos(schemas) if how == "native" else []
     session.count_with(EstimatedTokens(() if how == "verbatim" else schemas))
-    while not session.done:
-        if session.turn_budget < 1:
-            session.overflow()
-            continue
+    while session.goes_on():
         output = await model.generate(
             chat_messages(session.transcript, how, schemas, session.context_from), tools=offered
         )

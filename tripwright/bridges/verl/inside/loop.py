@@ -47,10 +47,7 @@ class EpisodeAgentLoop(AgentLoopBase):
         session = await asyncio.to_thread(
             conditions.open, int(row["trip"]), row["episode"], int(row["session_id"]), self.chat
         )
-        while not session.done:
-            if session.turn_budget < 1:
-                session.overflow()
-                continue
+        while session.goes_on():
             version = await self._turn(session, sampling_params, version)
         episode = await asyncio.to_thread(close_session, session)
         reward = conditions.rewards[int(row["curriculum_stage"])]

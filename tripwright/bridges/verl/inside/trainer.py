@@ -430,13 +430,10 @@ class TripTrainer(PPOTrainerSync):
         self.player.batch = self._update_actor(batch, metrics=self.step_metrics)
         found = self.step_metrics
         figures = {ours: float(found[n]) for ours, n in UPDATE_FIGURES.items() if n in found}
-        self._check_gap(figures["logprob_gap"], len(updates))
+        # of all updates of the step; from the second on it holds what was learned, too
+        nothing_learned = len(updates) * self.conditions.settings.epochs_per_batch == 1
+        self.hold(figures["logprob_gap"], f"step {self.global_steps}", nothing_learned)
         return figures
-
-    def _check_gap(self, gap: float, updates: int) -> None:
-        """Of all updates of the step; from the second on it holds what was learned, too."""
-        nothing_learned = updates * self.conditions.settings.epochs_per_batch == 1
-        self.hold(gap, f"step {self.global_steps}", nothing_learned)
 
     def hold(self, gap: float, when: str, nothing_learned: bool = True) -> None:
         on_cpu = self.config.actor_rollout_ref.rollout.name == NAME
@@ -465,8 +462,9 @@ class TripTrainer(PPOTrainerSync):
             **({"name": request.id} if ours else {}),
         }
         server = self.llm_server_manager.get_replicas()[number]._server_handle
-        asked: dict[str, Any] = {"prompt_ids": list(request.prompt), "sampling_params": how}
-        return server.generate.remote(request_id=uuid4().hex, **asked)
+        return server.generate.remote(
+            request_id=uuid4().hex, prompt_ids=list(request.prompt), sampling_params=how
+        )
 
     def _prove(self) -> None:
         """After each load: every sampler goes on after one fixed prompt, and the workers that train
