@@ -9,7 +9,6 @@ twice, and no sampling setting is sent: they are the trainer's.
 from __future__ import annotations
 
 import asyncio
-import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -17,13 +16,12 @@ from threading import Lock
 from typing import Any
 
 from tripwright.agent.dialect import Dialect
-from tripwright.domains import domain_named, domain_of, domains
-from tripwright.errors import NotJson, UserError, named, read_json
+from tripwright.domains import domain_named, domain_of
+from tripwright.errors import UserError, json_at, named
 from tripwright.evals.evaluate import play, read_requests
 from tripwright.llm.client import ChatEndpoint
 from tripwright.policies.base import ScriptedPolicy
 from tripwright.policies.endpoint import converse
-from tripwright.training.trips import SPLITS, GeneratedTrips
 
 WAIT_S = 600.0  # for a turn; proxies hold requests while weights change
 _threads = ThreadPoolExecutor(1024, "play_through")  # one plays one episode
@@ -33,38 +31,6 @@ _made = lru_cache(16)(lambda domain, scale, seed: domain_named(domain).world(sca
 
 class EpisodeFault(RuntimeError):
     """Our side failed (a dead proxy, a dead tool host): the episode has no verdict."""
-
-
-def task_set(
-    split: str = "train",
-    count: int = 1000,
-    *,
-    scale: str = "nano",
-    dialect: str | None = None,
-    rules: str | None = None,
-    reward: str = "success",
-) -> list[dict[str, Any]]:
-    """Rows of a trainer's dataset, all of them JSON: requests that can be met, four in each of the
-    split's generated worlds. "train", "validation" and "test" share no world. By default the
-    first domain's first dialect, and the strictest rules.
-
-    {"id", "query", "world": scale, "seed", "request", "dialect", "rules", "reward"}
-
-    `query` is what the agent is asked, `request` all of it as JSON text, for tables have one type
-    to a column.
-    """
-    spoken = dialect or next(iter(domains().values())).dialects[0].name
-    known, first = domain_of(spoken), named("split", split, SPLITS)
-    made = GeneratedTrips(known, (scale,), first, per_world=4)
-    judged_by = known.judge.rules_named(rules) if known.judge.rules else rules
-    how = {"dialect": spoken, "rules": judged_by, "reward": reward}
-    rows = []
-    for number in range(count):
-        request, _ = made.at(number)
-        asked = {"query": request.query, "request": json.dumps(request.record())}
-        where = {"world": scale, "seed": first + number // made.per_world}
-        rows.append({"id": f"{split}-{number}", **asked, **where, **how})
-    return rows
 
 
 async def play_through(
@@ -121,10 +87,7 @@ def request_of(task: dict[str, Any]) -> Any:
     if absent := [name for name in ("world", "request") if not task.get(name)]:
         raise UserError(f"A task has a '{absent[0]}', found {', '.join(task) or 'nothing'}.")
     request = task["request"]
-    try:
-        return read_json(request.encode()) if isinstance(request, str) else request
-    except NotJson as error:
-        raise UserError(f"The 'request' of a task is not JSON ({error}).") from None
+    return json_at(request.encode(), "'request'") if isinstance(request, str) else request
 
 
 def world_of(task: dict[str, Any]) -> Any:

@@ -19,7 +19,6 @@ from mcp.server.transport_security import TransportSecuritySettings
 
 from tripwright import __version__
 from tripwright.domains import alike, domain_of_face, face_named, faces, open_folder
-from tripwright.domains.desk import FormField
 from tripwright.errors import UserError, described, one_line
 from tripwright.tools.toolbox import ToolHostDown, answered
 
@@ -51,7 +50,7 @@ class AssistantTools:
         self.desk, self.plans, self.judge = self.domain.desk, self.domain.plans, self.domain.judge
         about = "The whole request in words, all of them understood; or else the fields."
         fields: Json = {"text": {"type": "string", "description": about}}
-        fields |= {field.name: _schema(field) for field in self.desk.form(self.place)}
+        fields |= {field.name: field.schema() for field in self.desk.form(self.place)}
         rules = {"type": "string", "enum": list(self.judge.rules)}
         plan = {"type": "array", "items": {"type": "object"}}
         for name, description in PLANNING.items():
@@ -101,18 +100,6 @@ class AssistantTools:
         if unclear := understood.problem or " ".join(understood.missing.values()):
             raise UserError(f"The request is not understood: {unclear}")
         return self.desk.request(understood.values, self.place)
-
-
-def _schema(field: FormField) -> Json:
-    """Names of places are left out: a large world has hundreds, and its tools tell them."""
-    kinds = {"count": "integer", "money": "number", "choices": "array", "texts": "array"}
-    between = "" if field.low is None else f"{field.low} to {field.high}"
-    parts = [field.label, between, "needed in fields" if field.required else "", field.help]
-    options: Json = {"enum": list(field.options)} if field.options and field.kind != "place" else {}
-    about = "; ".join(filter(None, parts))
-    if kinds.get(field.kind) == "array":
-        options = {"items": {"type": "string", **options}}
-    return {"type": kinds.get(field.kind, "string"), "description": about, **options}
 
 
 def _tool(parameters: Json, **named: Any) -> types.Tool:

@@ -41,6 +41,19 @@ class FormField:
     help: str = ""
     default: Any = None
 
+    def schema(self) -> Json:
+        """As JSON Schema. Names of places are left out: a large world has hundreds, and its tools
+        tell them."""
+        kinds = {"count": "integer", "money": "number", "choices": "array", "texts": "array"}
+        between = "" if self.low is None else f"{self.low} to {self.high}"
+        parts = [self.label, between, "needed in fields" if self.required else "", self.help]
+        listed = self.options and self.kind != "place"
+        options: Json = {"enum": list(self.options)} if listed else {}
+        about = "; ".join(filter(None, parts))
+        if kinds.get(self.kind) == "array":
+            options = {"items": {"type": "string", **options}}
+        return {"type": kinds.get(self.kind, "string"), "description": about, **options}
+
 
 @dataclass(frozen=True)
 class Span:

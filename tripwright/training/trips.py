@@ -11,6 +11,7 @@ tool answers.
 from __future__ import annotations
 
 import itertools
+import json
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,11 +20,11 @@ from typing import Any, NamedTuple, Self
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.dialect import Dialect
-from tripwright.domains import domain_of
+from tripwright.domains import domain_of, domains
 from tripwright.domains.domain import Domain
 from tripwright.domains.judging import Judged, unchanged
 from tripwright.episode import Session, Task, open_session
-from tripwright.errors import UserError
+from tripwright.errors import UserError, named
 from tripwright.transcript import Transcript
 
 # Generated worlds are numbered by their seed. Each stage draws from its own range of training
@@ -67,6 +68,38 @@ class GeneratedTrips:
         seed = self.first_world + number
         world = self._generator.world(self.scales[number % len(self.scales)], seed)
         return world, list(self._generator.draw(world, self.per_world, seed, self.mix))
+
+
+def task_set(
+    split: str = "train",
+    count: int = 1000,
+    *,
+    scale: str = "nano",
+    dialect: str | None = None,
+    rules: str | None = None,
+    reward: str = "success",
+) -> list[dict[str, Any]]:
+    """Rows of a trainer's dataset, all of them JSON: requests that can be met, four in each of the
+    split's generated worlds. "train", "validation" and "test" share no world. By default the
+    first domain's first dialect, and the strictest rules.
+
+    {"id", "query", "world": scale, "seed", "request", "dialect", "rules", "reward"}
+
+    `query` is what the agent is asked, `request` all of it as JSON text, for tables have one type
+    to a column.
+    """
+    spoken = dialect or next(iter(domains().values())).dialects[0].name
+    known, first = domain_of(spoken), named("split", split, SPLITS)
+    made = GeneratedTrips(known, (scale,), first, per_world=4)
+    judged_by = known.judge.rules_named(rules) if known.judge.rules else rules
+    how = {"dialect": spoken, "rules": judged_by, "reward": reward}
+    rows = []
+    for number in range(count):
+        request, _ = made.at(number)
+        asked = {"query": request.query, "request": json.dumps(request.record())}
+        where = {"world": scale, "seed": first + number // made.per_world}
+        rows.append({"id": f"{split}-{number}", **asked, **where, **how})
+    return rows
 
 
 @lru_cache(maxsize=4)

@@ -53,7 +53,7 @@ from tripwright.agent.dialect import TOOLS, Dialect
 from tripwright.agent.turn import TurnFormat
 from tripwright.bridges.inspect_ai.trips import episode, final, in_one_line
 from tripwright.episode import Asked, Episode, TaskDefaults
-from tripwright.errors import NotJson, UserError, read_json
+from tripwright.errors import UserError, object_or_none
 from tripwright.files import json_lines
 from tripwright.llm.endpoint import Endpoint, Fault
 from tripwright.tools.answer import ToolError, defused
@@ -217,6 +217,7 @@ def natural_plan(file: str, prompt: str = "5shot", answers: str | None = None) -
     name, examples = _examples(Path(file))
     kind = KINDS[name]
     texts = [f"prompt_{prompt}", *([answers] if answers else [])]
+    samples = []
     for key, example in examples.items():
         try:
             kind.is_right("", example)
@@ -226,8 +227,6 @@ def natural_plan(file: str, prompt: str = "5shot", answers: str | None = None) -
             raise UserError(
                 f"'{file}', example '{key}' cannot be read ({type(error).__name__}: {error})."
             ) from None
-    samples = []
-    for key, example in examples.items():
         # how hard it is, as the paper counts: "2 people, 1 days"
         counts = (f"{example.get(count)} {count.removeprefix('num_')}" for count in kind.counts)
         about = {"level": ", ".join(counts), "example": example}
@@ -242,13 +241,10 @@ def natural_plan(file: str, prompt: str = "5shot", answers: str | None = None) -
 
 def _examples(path: Path) -> tuple[str, dict[str, Any]]:
     files = "trip_planning.json, meeting_planning.json and calendar_scheduling.json"
-    try:
-        examples = read_json(path.read_bytes()) if path.is_file() else None
-    except NotJson:
-        examples = None
-    if isinstance(examples, dict) and all(isinstance(each, dict) for each in examples.values()):
+    examples = object_or_none(path.read_bytes()) if path.is_file() else None
+    if examples and all(isinstance(each, dict) for each in examples.values()):
         for name, kind in KINDS.items():
-            if examples and all(kind.mark in example for example in examples.values()):
+            if all(kind.mark in example for example in examples.values()):
                 return name, examples
     raise UserError(f"'{path}' is none of Natural Plan's files: expected {files}.")
 

@@ -22,7 +22,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import tripwright
@@ -54,12 +53,7 @@ from tripwright.inference.local import inspect_model, make_adapter
 from tripwright.inference.models import CONFIG, base_of, is_adapter
 from tripwright.runs import VERL_MODELS, logged_steps
 from tripwright.training.fit import size_of, verl_peak
-from tripwright.training.held_out import (
-    Validation,
-    evaluations,
-    finished_score,
-    is_due,
-)
+from tripwright.training.held_out import Validation, evaluations, finished_score, is_due
 from tripwright.training.loop import Loop
 from tripwright.training.recipe import Recipe, missing_files
 from tripwright.training.run_folder import RunFolder
@@ -112,7 +106,6 @@ def _versions(python: str) -> dict[str, str]:
 
 def check(recipe: Recipe) -> None:
     """Raises UserError for what verl does not do, and for all that is missing."""
-    check_for_verl(recipe)
     if lines := list(missing(recipe)):
         raise UserError(" ".join(lines))
     check_ray()
@@ -121,17 +114,17 @@ def check(recipe: Recipe) -> None:
 def missing(recipe: Recipe) -> Iterator[str]:
     """A sentence for each thing that a start needs and that is not there: verl, the sampler, the
     implementation of attention, and the recipe's world, queries and other files."""
-    assert recipe.verl is not None
+    _, verl = check_for_verl(recipe)
     try:
         python = verl_python()
     except UserError as error:
         yield str(error)
     else:
-        found, sampler = _versions(python), recipe.verl.sampler
+        found, sampler = _versions(python), verl.sampler
         if sampler != "cpu" and sampler not in found:
             yield f"sampler: '{python}' has no {sampler}. 'make verl-gpu' installs SGLang."
         # flash-attn-4, which SGLang brings, is another package, which verl's default does not take
-        if attention_of(recipe.verl) == FLASH and "flash-attn" not in found:
+        if attention_of(verl) == FLASH and "flash-attn" not in found:
             yield (
                 f"attention: '{python}' has no flash-attn, verl's default. 'make verl-gpu' builds"
                 f' it; without it, and slower: [verl.options] "{ATTENTION}" = "sdpa".'
@@ -167,8 +160,8 @@ class VerlCommand:
 
 def command_for(recipe: Recipe, model: str, run: Path, python: str) -> VerlCommand:
     folder = run.absolute() / FOLDER
-    assert recipe.verl is not None
-    on_cpu = recipe.verl.sampler == "cpu"
+    _, verl = check_for_verl(recipe)
+    on_cpu = verl.sampler == "cpu"
     plugins = [PLUGIN, *filter(None, [os.environ.get("VERL_USE_EXTERNAL_MODULES")])]
     shared = {
         "VERL_USE_EXTERNAL_MODULES": ",".join(plugins),
@@ -180,7 +173,7 @@ def command_for(recipe: Recipe, model: str, run: Path, python: str) -> VerlComma
     ray: dict[str, Any] = {}
     if on_cpu and "RAY_ADDRESS" not in os.environ:  # whatever else runs here, or was left behind
         ray = {"address": "local", "include_dashboard": False}
-        ray |= {"num_cpus": LOGICAL_CPUS, "num_gpus": recipe.verl.gpus}
+        ray |= {"num_cpus": LOGICAL_CPUS, "num_gpus": verl.gpus}
     keys = {
         **{f"{RAY}.{name}": value for name, value in ray.items()},
         **configuration(recipe, model, run),
@@ -221,7 +214,7 @@ def prepare(recipe: Recipe, run: Path, command: VerlCommand) -> None:
         "reward_model": {"style": "rule", "ground_truth": ""},
         "agent_name": NAME,
     }
-    write_rows([row] * check_for_verl(recipe).prompts_per_step, folder / TRAIN)
+    write_rows([row] * check_for_verl(recipe)[0].prompts_per_step, folder / TRAIN)
 
 
 def newest_checkpoint(run: Path) -> int:
@@ -259,12 +252,7 @@ class VerlProcess:
             )
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
             if kind in (KeyboardInterrupt, SystemExit) and self.process.poll() is None:
                 (self.folder / STOP).touch()
@@ -416,11 +404,11 @@ def train(run: RunFolder) -> None:
     """The stage "rl" of a run folder, after those before it, which our engine takes. A model that
     exists and goes straight to RL is loaded by verl's workers alone."""
     recipe, model = run.recipe, run.recipe.model.pretrained
+    _, verl = check_for_verl(recipe)
     if model is not None and recipe.stages == ("start", "rl") and not is_adapter(model):
         run.settle_data()
         if Path(model).is_dir():
-            ours = recipe.verl is not None and recipe.verl.sampler == "cpu"
-            check_starting_model(recipe, *inspect_model(model, elsewhere=not ours))
+            check_starting_model(recipe, *inspect_model(model, elsewhere=verl.sampler != "cpu"))
     else:
         take_stages(run, "sft")
         model = str(run.model(stage_before(run, "rl")).absolute())
@@ -435,7 +423,7 @@ def train(run: RunFolder) -> None:
     keep_lines(steps_file(run.folder), lambda row: bool(row["step"] <= saved), "not a step of verl")
     rows, _ = logged_steps(run.metrics)
     logged = max((row["step"] for row in rows if row["stage"] == "rl"), default=0)
-    device = "cpu" if recipe.verl is not None and recipe.verl.sampler == "cpu" else "cuda"
+    device = "cpu" if verl.sampler == "cpu" else "cuda"
     loop = VerlLoop(None, run.folder, steps, min(logged, saved))
     during, left = None, saved < steps
     if recipe.validation is not None:
@@ -481,7 +469,7 @@ def _check_ranks(run: RunFolder, saved: int) -> None:
 
 def plan_lines(recipe: Recipe, run: Path) -> Iterator[str]:
     """The command with its environment, and the configuration key by key."""
-    check_for_verl(recipe)
+    _, verl = check_for_verl(recipe)
     model, stage = recipe.model.pretrained, recipe.stages[-2]
     if model is None or stage != "start":
         stage = "start" if recipe.model.lora else stage  # the base of an adapter
@@ -495,7 +483,7 @@ def plan_lines(recipe: Recipe, run: Path) -> Iterator[str]:
         yield f"# its steps are counted when '{recipe.data.queries}' is there"
     for key, value in command.keys.items():
         yield f"{key}: {json.dumps(value)}"
-    if recipe.verl is None or recipe.verl.sampler == "cpu":
+    if verl.sampler == "cpu":
         return
     try:
         held = verl_peak(recipe, size_of(recipe))

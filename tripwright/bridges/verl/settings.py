@@ -26,8 +26,9 @@ ROLLOUT, MODEL = "actor_rollout_ref.rollout", "actor_rollout_ref.model"
 ATTENTION, FLASH = f"{MODEL}.override_config.attn_implementation", "flash_attention_2"
 
 
-def check_for_verl(recipe: Recipe) -> GrpoSettings:
-    """The recipe's settings of RL. Raises UserError for the first thing that verl does not do."""
+def check_for_verl(recipe: Recipe) -> tuple[GrpoSettings, ClusterSettings]:
+    """The recipe's settings of RL, and its machines. Raises UserError for the first thing that verl
+    does not do."""
     if recipe.rl is None:
         raise UserError("verl does reinforcement learning: the recipe has no [grpo] table.")
     if recipe.verl is None:
@@ -40,7 +41,7 @@ def check_for_verl(recipe: Recipe) -> GrpoSettings:
         raise UserError(f"[{name}] is not done by verl here: take [grpo], or --engine local.")
     for refusal in _refusals(recipe, settings, recipe.verl):
         raise UserError(f"not done by verl here: {refusal}, or take --engine local.")
-    return settings
+    return settings, recipe.verl
 
 
 def _refusals(recipe: Recipe, grpo: GrpoSettings, verl: ClusterSettings) -> Iterator[str]:
@@ -88,7 +89,7 @@ def attention_of(verl: ClusterSettings) -> str:
 def length_of(recipe: Recipe) -> tuple[int | None, float]:
     """(the steps of RL, what `RlLoop.progress` is after them: 1 or a little more). Epochs are
     counted in the file of requests; None where it is not there yet."""
-    grpo = check_for_verl(recipe)
+    grpo, _ = check_for_verl(recipe)
     each, requests = grpo.prompts_per_step, 1
     if grpo.max_epochs is not None:
         file = Path(recipe.data.queries or "")
@@ -107,8 +108,7 @@ def length_of(recipe: Recipe) -> tuple[int | None, float]:
 def configuration(recipe: Recipe, model: str, run: Path) -> dict[str, Any]:
     """verl's keys that are not its defaults. `model`: what RL starts from, a folder or a name;
     `run`: the run folder, which every node must see under this path."""
-    grpo, verl = check_for_verl(recipe), recipe.verl
-    assert verl is not None
+    grpo, verl = check_for_verl(recipe)
     folder = run.absolute() / FOLDER
     return {
         **_data(recipe, grpo, folder),

@@ -16,7 +16,6 @@ import math
 import pickle
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -31,6 +30,7 @@ from safetensors.torch import save_file
 from tensordict import TensorDict
 from torch.optim.lr_scheduler import LambdaLR
 from transfer_queue import KVBatchMeta
+from transformers import AutoConfig
 from verl.trainer.ppo.core_algos import register_policy_loss
 from verl.trainer.ppo.padding_utils import upsample_batch_to_divisible_size
 from verl.trainer.ppo.v1.replay_buffer import ReplayBuffer as VerlBuffer
@@ -347,27 +347,10 @@ class VerlGrpo(Grpo):
             getattr(self, name).load_state_dict(state[name])
 
 
-@dataclass
-class VerlTokens:
-    """verl's samplers as a server of tokens. An episode stays with one of them, which has its
-    beginning in its cache."""
-
-    trainer: TripTrainer
-    name = "verl"
-
-    def sample(self, request: TokenRequest) -> Reply[Tokens] | Fault:
-        if (self.trainer.folder / STOP).exists():
-            raise StepEnded("stopped in a validation, as asked")
-        episode = zlib.crc32(request.id.rpartition(" @")[0].encode())
-        number = episode % len(self.trainer.llm_server_manager.get_replicas())
-        said = ray.get(self.trainer.generate(number, request))
-        logprobs = list(said.log_probs or ())
-        tokens = Tokens(list(said.token_ids), logprobs, len(request.prompt), 0)
-        return Reply(tokens, 0.0, 1, {}, 0)
-
-
 @register_trainer(NAME)
 class TripTrainer(PPOTrainerSync):
+    name = "verl"  # as a server of tokens (`sample`)
+
     def __init__(self, config: Any):
         self.folder = Path(config.trainer.default_local_dir)
         self.conditions = conditions_of(str(self.folder.parent))
@@ -382,8 +365,6 @@ class TripTrainer(PPOTrainerSync):
     def _init_tokenizer(self) -> None:
         super()._init_tokenizer()
         chat = ChatFormat(self.tokenizer, self.conditions.dialect.schemas())
-        from transformers import AutoConfig
-
         model = AutoConfig.from_pretrained(self.config.actor_rollout_ref.model.path)
         shape = SimpleNamespace(
             config=model.get_text_config(), parameters=lambda: iter([torch.empty(0)])
@@ -416,13 +397,11 @@ class TripTrainer(PPOTrainerSync):
 
     def learn(self, updates: list[Update]) -> dict[str, float]:
         """verl's update of the rows that have a gradient; the other rows leave the queue."""
-        ranks = self._ranks
         rollout, padding = self.config.actor_rollout_ref.rollout, self.tokenizer.eos_token_id
-        batch, rows = arranged(
-            self.player.batch, updates, self.global_steps, ranks, rollout.n, padding
-        )
+        step, ranks = self.global_steps, self._ranks
+        batch, rows = arranged(self.player.batch, updates, step, ranks, rollout.n, padding)
         batch.extra_info["temperature"] = rollout.temperature
-        write_update(batch, updates, self.global_steps)
+        write_update(batch, updates, step)
         if self.use_reference_policy:
             batch = self._compute_ref_log_prob(batch, metrics=self.step_metrics)
         actor = self.config.actor_rollout_ref.actor
@@ -432,7 +411,7 @@ class TripTrainer(PPOTrainerSync):
         figures = {ours: float(found[n]) for ours, n in UPDATE_FIGURES.items() if n in found}
         # of all updates of the step; from the second on it holds what was learned, too
         nothing_learned = len(updates) * self.conditions.settings.epochs_per_batch == 1
-        self.hold(figures["logprob_gap"], f"step {self.global_steps}", nothing_learned)
+        self.hold(figures["logprob_gap"], f"step {step}", nothing_learned)
         return figures
 
     def hold(self, gap: float, when: str, nothing_learned: bool = True) -> None:
@@ -446,8 +425,7 @@ class TripTrainer(PPOTrainerSync):
 
     @property
     def _ranks(self) -> int:
-        ranks: int = 1 + max(self.actor_rollout_wg._query_dispatch_info("actor"))
-        return ranks
+        return 1 + int(max(self.actor_rollout_wg._query_dispatch_info("actor")))
 
     def generate(self, number: int, request: TokenRequest) -> Any:
         """Ray's reference of an answer of this one of the samplers."""
@@ -531,6 +509,18 @@ class TripTrainer(PPOTrainerSync):
 
     # ---- [validation]
 
+    def sample(self, request: TokenRequest) -> Reply[Tokens] | Fault:
+        """By one of verl's samplers. An episode stays with one of them, which has its beginning in
+        its cache."""
+        if (self.folder / STOP).exists():
+            raise StepEnded("stopped in a validation, as asked")
+        episode = zlib.crc32(request.id.rpartition(" @")[0].encode())
+        number = episode % len(self.llm_server_manager.get_replicas())
+        said = ray.get(self.generate(number, request))
+        logprobs = list(said.log_probs or ())
+        tokens = Tokens(list(said.token_ids), logprobs, len(request.prompt), 0)
+        return Reply(tokens, 0.0, 1, {}, 0)
+
     @property
     def _evaluates(self) -> bool:
         settings, step = self.conditions.recipe.validation, self.global_steps
@@ -549,7 +539,7 @@ class TripTrainer(PPOTrainerSync):
         if model == run:  # no stage was before
             model = Path(recipe.model.pretrained or "")
         identity = model_identity(stage_of(run, model), model)
-        policy = TokenPolicy(VerlTokens(self), self.player.policy.chat, recipe.sampling)
+        policy = TokenPolicy(self, self.player.policy.chat, recipe.sampling)
         self.requests.play_model(policy, run / "eval" / f"{VALIDATION_STEP}{step}", identity)
 
     # ---- checkpoints
