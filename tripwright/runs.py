@@ -20,14 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from tripwright.errors import NotJson, UserError, object_or_none, printable, read_json
-from tripwright.files import (
-    MOST_AT_ONCE,
-    Journal,
-    json_object,
-    keep_lines,
-    open_file,
-    whole_lines,
-)
+from tripwright.files import MOST_AT_ONCE, Journal, json_object, keep_lines, open_file, whole_lines
 
 # of every run
 JUDGEMENTS = "judgements.jsonl"
@@ -134,7 +127,7 @@ class EpisodeLine:
 def kept_models(folder: Path) -> dict[int, Path]:
     """Those of a training that validation kept, by their step."""
     models = ((m.name.rpartition("-")[2], m) for m in (folder / "model").glob(f"*{STEP}*"))
-    return {int(step): model for step, model in models if step.isdigit()}
+    return {int(step): model for step, model in models if step.isdecimal()}
 
 
 def checkpoint_models(folder: Path) -> dict[int, Path]:
@@ -156,7 +149,7 @@ def model_in(source: str | Path, step: str | None = None) -> Path:
     if step == "best" and (best := json_object(folder / BEST)) is not None:
         inside = folder / best["model"]
         return inside if inside.is_dir() else Path(best["model"])
-    if step.isdigit() and int(step) in models:
+    if step.isdecimal() and int(step) in models:
         return models[int(step)]
     kept = f"of steps {', '.join(map(str, sorted(models)))}" if models else "none"
     raise UserError(

@@ -243,7 +243,7 @@ def trainer(serve: Any, taught: Any, trip: Any, chat: Any, tmp_path: Any) -> Cal
     def make(agent: str, **more: Any) -> Any:
         gateway = serve(taught)
         server = RolloutServer(
-            "vllm", gateway.url, str(tmp_path / "weights"), str(gateway.token), agent=agent
+            "vllm", f"{gateway.url}/", str(tmp_path / "weights"), str(gateway.token), agent=agent
         )
         settings = GrpoSettings(
             prompts_per_step=1, group_size=6, minibatches=1, warm_up_steps=0, dtype="float32",

@@ -23,13 +23,7 @@ from typing import Any, NamedTuple
 
 from tripwright.agent.dialect import Dialect
 from tripwright.errors import UserError, first_line
-from tripwright.files import (
-    MOST_AT_ONCE,
-    check_model_files,
-    is_no_model,
-    model_file,
-    open_file,
-)
+from tripwright.files import MOST_AT_ONCE, check_model_files, is_no_model, model_file, open_file
 
 # of the models that are made here, which learn the tools from episodes: it shows none
 BARE_TEMPLATE = (

@@ -1,9 +1,8 @@
 """An episode through a trainer's proxy: the agent loop, the tools and the judge are ours, the model
 is whatever OpenAI-compatible address the trainer gives to a rollout (docs/gateway.md).
 
-Such proxies keep the tokens that were sampled, and find them again by the conversation. So it only
-grows: the model's message goes back as it came, and nothing leaves the context. Nothing is asked
-twice, and no sampling setting is sent: they are the trainer's.
+Such proxies keep the tokens that were sampled, and find them again by the conversation, which only
+grows (`converse`). No sampling setting is sent: they are the trainer's.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from tripwright.errors import NotJson, UserError, named, read_json
+from tripwright.errors import UserError, named, object_or_none
 
 if TYPE_CHECKING:
     from tripwright.agent.dialect import Dialect
@@ -147,10 +147,7 @@ def domain_of_file(path: Path) -> Domain | None:
         return None
     with path.open("rb") as lines:
         first = next((line for line in lines if line.strip()), b"")
-    try:
-        return domain_of_request(read_json(first))
-    except NotJson:
-        return None
+    return domain_of_request(object_or_none(first))
 
 
 def domain_of_request(request: Any) -> Domain | None:

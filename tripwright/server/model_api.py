@@ -353,8 +353,8 @@ class ModelApi:
 
     def models(self) -> dict[str, Any]:
         model = {"id": self.name, "object": "model", "created": 0, "owned_by": "tripwright"}
-        length = {"max_model_len": self.service.positions}
-        return {"object": "list", "data": [{**model, **length}]}
+        more = {"root": self.name, "max_model_len": self.service.positions}
+        return {"object": "list", "data": [{**model, **more}]}
 
     async def chat(self, asked: _Chat, request: Request) -> Response:
         if asked.model != self.name:

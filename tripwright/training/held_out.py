@@ -66,11 +66,7 @@ from tripwright.runs import (
 from tripwright.statistics.rates import mean
 from tripwright.tools.faults import Faults
 from tripwright.training.checkpoint import process_generators, set_process_generators
-from tripwright.training.data_source import (
-    file_hash,
-    generator_fingerprint,
-    requests_in,
-)
+from tripwright.training.data_source import file_hash, generator_fingerprint, requests_in
 from tripwright.training.loop import Loop
 from tripwright.training.recipe import DENSE_REWARD, Recipe, ValidationSettings, describe_changes
 from tripwright.training.rollout_worker import TokenPolicy, TokenSampler

@@ -23,14 +23,7 @@ from torch import Tensor, nn
 
 from tripwright.inference.models import autocast
 from tripwright.training.batches import Batch, collate, rows_of, scores_from
-from tripwright.training.losses import (
-    Clip,
-    clipped_loss,
-    gae,
-    token_weights,
-    value_loss,
-    whiten,
-)
+from tripwright.training.losses import Clip, clipped_loss, gae, token_weights, value_loss, whiten
 from tripwright.training.rl_loop import RlLoop
 from tripwright.training.rollouts import Rollout, RolloutSettings
 

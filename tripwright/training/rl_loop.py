@@ -106,8 +106,8 @@ class RlLoop(Loop, Generic[S]):
         self.step_start = time.monotonic()
         self.curriculum.begin(self.step, self.epochs)
         self.worker.begin_step()
-        warm_up = min(1.0, (self.step + 1) / max(1, self.settings.warm_up_steps))
-        return warm_up * (1 - (1 - self.settings.final_rate) * self.progress)
+        settings = self.settings
+        return share_of_rate(self.step, settings.warm_up_steps, settings.final_rate, self.progress)
 
     def end_step(
         self,
@@ -146,6 +146,11 @@ class RlLoop(Loop, Generic[S]):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         super().load_state_dict(state)
         self.shuffle.set_state(state["shuffle"])
+
+
+def share_of_rate(step: int, warm_up_steps: int, final: float, progress: float) -> float:
+    """Up over the warm-up, and on a line down to `final`."""
+    return min(1.0, (step + 1) / max(1, warm_up_steps)) * (1 - (1 - final) * progress)
 
 
 def minibatches_of(

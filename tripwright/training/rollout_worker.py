@@ -223,14 +223,14 @@ class ServedPolicy(TokenPolicy):
             return text
 
         self.server.control(where, method="DELETE")  # of a run that was killed
-        models = self.server.control("/v1/models", method="GET")["data"]
+        model = self.server.model()
         try:
             answer = imported(str(self.how.agent), "Function")(
                 messages=[{"role": s.role, "content": s.text} for s in session.transcript.segments],
                 tools=session.tools.schemas,
                 call=call,
-                base_url=f"{self.how.url}{where}/v1",
-                model=models[0]["id"],
+                base_url=f"{self.how.url.rstrip('/')}{where}/v1",
+                model=model,
             )
         except Exception as error:  # whatever the user's own code does
             return self._lose(session, f"{self.how.agent} raised {type(error).__name__}: {error}")

@@ -101,11 +101,8 @@ def completion_of(output: ModelOutput) -> Completion:
         for call in output.message.tool_calls or ()
     )
     usage: dict[str, float] = {"uncounted_requests": 1}
-    if output.usage is not None:
-        usage = {
-            "prompt_tokens": output.usage.input_tokens,
-            "completion_tokens": output.usage.output_tokens,
-        }
+    if (used := output.usage) is not None:
+        usage = {"prompt_tokens": used.input_tokens, "completion_tokens": used.output_tokens}
     finish_reason = "length" if output.stop_reason == "max_tokens" else output.stop_reason
     content = output.message.content
     blocks = [] if isinstance(content, str) else content
@@ -118,23 +115,18 @@ def last_words(transcript: Transcript, model: str) -> ModelOutput:
     turns = [segment.text for segment in transcript.segments if segment.role == "assistant"]
     said = "".join(turns[-1:]) if transcript.answer is None else transcript.answer
     output = ModelOutput.from_content(model, said)
-    asked, told = (
-        int(transcript.usage.get(name, 0)) for name in ("prompt_tokens", "completion_tokens")
-    )
+    asked, told = (int(transcript.usage[n]) for n in ("prompt_tokens", "completion_tokens"))
     output.usage = ModelUsage(input_tokens=asked, output_tokens=told, total_tokens=asked + told)
     return output
 
 
 def _message(message: dict[str, Any]) -> ChatMessage:
-    if calls := message.get("tool_calls"):
-        functions = [(call["id"], call["function"]) for call in calls]
-        message = message | {
-            "tool_calls": [
-                {"id": id, "function": each["name"], "arguments": json.loads(each["arguments"])}
-                for id, each in functions
-            ]
-        }
-    return _MESSAGE.validate_python(message)
+    made = [(call["id"], call["function"]) for call in message.get("tool_calls", ())]
+    calls = [
+        {"id": id, "function": each["name"], "arguments": json.loads(each["arguments"])}
+        for id, each in made
+    ]
+    return _MESSAGE.validate_python({**message, "tool_calls": calls} if calls else message)
 
 
 _MESSAGE = TypeAdapter[ChatMessage](ChatMessage)
@@ -349,9 +341,8 @@ def trips(
     options = PlaceOptions(folder, file, store, snapshot, replay)
     place = opened.enter_context(domain_of(spoken).open(options))
     tasks = open_tasks(asked, place, spoken, judged_by, path=Path(queries))
-    identity = {"kind": "inspect"}
-    asked_for = queries_entry(Path(queries))
-    card = run_card(identity, {}, spoken, judged_by, asked_for, place.identity, samples)
+    asked_for, player = queries_entry(Path(queries)), {"kind": "inspect"}
+    card = run_card(player, {}, spoken, judged_by, asked_for, place.identity, samples)
     return Task(
         dataset=MemoryDataset(
             [

@@ -313,10 +313,6 @@ def next_lines(path: Path, after: int) -> list[dict[str, Any]]:
     return [row for row in rows if row["step"] > after]
 
 
-def steps_file(run: Path) -> Path:
-    return run / FOLDER / STEPS
-
-
 def _die_with_parent() -> None:
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
@@ -325,7 +321,8 @@ class VerlLoop(Loop):
     """verl's steps: a step is taken when its line is there."""
 
     def __init__(self, process: VerlProcess | None, run: Path, steps: int, step: int):
-        self.process, self.path, self.steps, self.step = process, steps_file(run), steps, step
+        self.process, self.steps, self.step = process, steps, step
+        self.path = run / FOLDER / STEPS
         self._rows: list[dict[str, Any]] = []
 
     @property
@@ -420,11 +417,11 @@ def train(run: RunFolder) -> None:
     prepare(recipe, run.folder, command)
     steps, saved = length_of(recipe)[0] or 0, newest_checkpoint(run.folder)
     _check_ranks(run, saved)
-    keep_lines(steps_file(run.folder), lambda row: bool(row["step"] <= saved), "not a step of verl")
     rows, _ = logged_steps(run.metrics)
     logged = max((row["step"] for row in rows if row["stage"] == "rl"), default=0)
     device = "cpu" if verl.sampler == "cpu" else "cuda"
     loop = VerlLoop(None, run.folder, steps, min(logged, saved))
+    keep_lines(loop.path, lambda row: bool(row["step"] <= saved), "not a step of verl")
     during, left = None, saved < steps
     if recipe.validation is not None:
         start = stage_before(run, "rl")

@@ -40,11 +40,7 @@ from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.query import Query, asked_queries, why_elsewhere
 from tripwright.domains.travelplanner.rewards import REWARDS
 from tripwright.domains.travelplanner.rules.evaluate import RULES, VERSIONS, judge
-from tripwright.domains.travelplanner.rules.facts import (
-    COMMONSENSE_NAMES,
-    FACT_TITLES,
-    HARD_NAMES,
-)
+from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, FACT_TITLES, HARD_NAMES
 from tripwright.domains.travelplanner.task import NAME, TripTask
 from tripwright.domains.travelplanner.ungrounded import GROUNDINGS
 from tripwright.episode import Episode

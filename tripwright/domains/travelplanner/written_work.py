@@ -28,11 +28,7 @@ from pydantic import ValidationError
 
 from tripwright.domains.domain import Counts, Grounding, Json
 from tripwright.domains.travelplanner.expert import work
-from tripwright.domains.travelplanner.oracle.options import (
-    FORBIDDEN_BY_RULE,
-    ROOM_TYPES,
-    SEATS,
-)
+from tripwright.domains.travelplanner.oracle.options import FORBIDDEN_BY_RULE, ROOM_TYPES, SEATS
 from tripwright.domains.travelplanner.plan.plan import MEALS
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.tools.calculator import MAX_MAGNITUDE, evaluate

@@ -57,11 +57,11 @@ from tripwright.rewards.reward import Reward
 from tripwright.runs import VALIDATION_STEP, VERL_MODELS, model_in, stage_of
 from tripwright.training.batches import Batch, rows_of, whole_rows
 from tripwright.training.grpo import Grpo, ReplayBuffer
-from tripwright.training.held_out import HeldOut, is_due, model_identity, validation_requests
+from tripwright.training.held_out import is_due, model_identity, player, validation_requests
 from tripwright.training.loop import StageClock
 from tripwright.training.losses import LOSSES, Clip, clipped_loss
 from tripwright.training.metrics import Meter
-from tripwright.training.rollout_worker import TokenPolicy
+from tripwright.training.rl_loop import share_of_rate
 from tripwright.training.rollouts import Rollout, RolloutGroup
 from tripwright.training.served import (
     PROOF_TOKENS,
@@ -110,11 +110,9 @@ for _name in (None, *LOSSES):
 
 
 def rate_scale(step: int, settings: Any) -> float:
-    """`RlLoop.begin_step`'s, of verl's settings: up over the warm-up, then on a line to
-    `min_lr_ratio`. `step` counts from 0."""
-    steps = max(1, settings.total_training_steps)
-    warm_up = min(1.0, (step + 1) / max(1, settings.lr_warmup_steps))
-    return warm_up * (1 - (1 - settings.min_lr_ratio) * min(1.0, step / steps))
+    """Of verl's settings. `step` counts from 0."""
+    progress = min(1.0, step / max(1, settings.total_training_steps))
+    return share_of_rate(step, settings.lr_warmup_steps, settings.min_lr_ratio, progress)
 
 
 def register() -> None:
@@ -355,7 +353,7 @@ class TripTrainer(PPOTrainerSync):
         self.folder = Path(config.trainer.default_local_dir)
         self.conditions = conditions_of(str(self.folder.parent))
         self.seed, self.worker_mb = self.conditions.recipe.seed, 0.0
-        self.requests: HeldOut | None = None  # of [validation]
+        self.requests: Any = None  # of [validation]
         super().__init__(config)
         self.trainer_mode = "sync"  # verl asks for this name to know what it may keep in flight
 
@@ -366,10 +364,9 @@ class TripTrainer(PPOTrainerSync):
         super()._init_tokenizer()
         chat = ChatFormat(self.tokenizer, self.conditions.dialect.schemas())
         model = AutoConfig.from_pretrained(self.config.actor_rollout_ref.model.path)
-        shape = SimpleNamespace(
-            config=model.get_text_config(), parameters=lambda: iter([torch.empty(0)])
-        )
-        self.vocabulary = shape.config.vocab_size
+        config = model.get_text_config()
+        shape = SimpleNamespace(config=config, parameters=lambda: iter([torch.empty(0)]))
+        self.vocabulary = config.vocab_size
         meter = Meter(shape, self.conditions.settings.dtype)
         self.player = VerlWorker(self, chat)
         self.loop = VerlGrpo(self, self.player, meter)
@@ -539,7 +536,7 @@ class TripTrainer(PPOTrainerSync):
         if model == run:  # no stage was before
             model = Path(recipe.model.pretrained or "")
         identity = model_identity(stage_of(run, model), model)
-        policy = TokenPolicy(self, self.player.policy.chat, recipe.sampling)
+        policy = player(recipe, self.tokenizer, server=self)
         self.requests.play_model(policy, run / "eval" / f"{VALIDATION_STEP}{step}", identity)
 
     # ---- checkpoints

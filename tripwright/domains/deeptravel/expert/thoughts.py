@@ -26,12 +26,7 @@ from typing import Any
 
 from tripwright.agent.dialect import ShownWork
 from tripwright.domains.deeptravel.cards import amount
-from tripwright.domains.deeptravel.expert.choice import (
-    Choice,
-    Findings,
-    SeenRow,
-    sleeps,
-)
+from tripwright.domains.deeptravel.expert.choice import Choice, Findings, SeenRow, sleeps
 from tripwright.domains.deeptravel.request import TravelRequest, Wish
 from tripwright.domains.deeptravel.requests import intents
 from tripwright.domains.deeptravel.tools.answers import (

@@ -22,11 +22,7 @@ from typing import Any, get_args
 from pydantic import ValidationError
 
 from tripwright.domains.deeptravel.request import Transport, TravelRequest
-from tripwright.domains.deeptravel.requests.intents import (
-    days_after,
-    nights_of,
-    shape_of,
-)
+from tripwright.domains.deeptravel.requests.intents import days_after, nights_of, shape_of
 from tripwright.domains.desk import Span
 from tripwright.domains.wording import MONTHS, NUMBERS, TOGETHER, capitalised, ordinal, speaker
 

@@ -35,21 +35,9 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Annotated, Any, Protocol, TypeVar
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    NonNegativeFloat,
-    ValidationError,
-)
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, NonNegativeFloat, ValidationError
 
-from tripwright.domains.deeptravel.tools.answers import (
-    RECORDS,
-    Provenance,
-    ProviderAnswer,
-    Record,
-)
+from tripwright.domains.deeptravel.tools.answers import RECORDS, Provenance, ProviderAnswer, Record
 from tripwright.errors import UserError
 from tripwright.files import toml_table
 from tripwright.llm.http import NAME_OF_KEY, FaultKind, Redaction

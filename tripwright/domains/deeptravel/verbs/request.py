@@ -14,15 +14,8 @@ from tripwright.cli.options import Json, Restart, argument, option, read_levels
 from tripwright.cli.table import print_figures
 from tripwright.domains.deeptravel.place import live_source
 from tripwright.domains.deeptravel.requests import file as request_file
-from tripwright.domains.deeptravel.requests.file import (
-    proofs_beside,
-    read_requests,
-    write_requests,
-)
-from tripwright.domains.deeptravel.requests.intents import (
-    TripSurvey,
-    request_key,
-)
+from tripwright.domains.deeptravel.requests.file import proofs_beside, read_requests, write_requests
+from tripwright.domains.deeptravel.requests.intents import TripSurvey, request_key
 from tripwright.domains.deeptravel.requests.make import (
     LEVELS,
     Constraints,

@@ -41,12 +41,7 @@ from tripwright.errors import counted
 from tripwright.llm.http import ProviderFault
 from tripwright.tools.answer import quoted
 from tripwright.world.geography import Position, clock_of, saving_minutes
-from tripwright.world.records import (
-    Flight,
-    duration_minutes,
-    nearest_name,
-    road_distance_km,
-)
+from tripwright.world.records import Flight, duration_minutes, nearest_name, road_distance_km
 from tripwright.world.store import World
 
 # ---- in a city

@@ -61,12 +61,7 @@ from tripwright.domains.travelplanner.oracle.options import (
     stays,
     why_unplannable,
 )
-from tripwright.domains.travelplanner.oracle.planner import (
-    CityChoice,
-    Solution,
-    plan_days,
-    solve,
-)
+from tripwright.domains.travelplanner.oracle.planner import CityChoice, Solution, plan_days, solve
 from tripwright.domains.travelplanner.plan.plan import MEALS
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.tools.calculator import MAX_MAGNITUDE, evaluate

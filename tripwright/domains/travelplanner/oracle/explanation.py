@@ -34,12 +34,7 @@ from tripwright.domains.travelplanner.oracle.options import (
     road_legs,
     unplannable,
 )
-from tripwright.domains.travelplanner.oracle.planner import (
-    Solution,
-    has_plan,
-    k_cheapest,
-    solve,
-)
+from tripwright.domains.travelplanner.oracle.planner import Solution, has_plan, k_cheapest, solve
 from tripwright.domains.travelplanner.query import LocalConstraint, Query
 from tripwright.domains.wording import listed
 from tripwright.errors import counted

@@ -35,12 +35,7 @@ from tripwright.domains.travelplanner.queries.reading import (
     complete,
     mismatches,
 )
-from tripwright.domains.travelplanner.query import (
-    Query,
-    query_records,
-    why_elsewhere,
-    why_no_trip,
-)
+from tripwright.domains.travelplanner.query import Query, query_records, why_elsewhere, why_no_trip
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.errors import (
     NotJson,

@@ -24,11 +24,7 @@ from tripwright.domains.travelplanner.scoring.lines import (
     Split,
     split_size,
 )
-from tripwright.domains.travelplanner.scoring.score import (
-    METRICS,
-    compare_file,
-    score_file,
-)
+from tripwright.domains.travelplanner.scoring.score import METRICS, compare_file, score_file
 from tripwright.errors import UserError, printable
 from tripwright.world.store import World
 

@@ -14,12 +14,7 @@ import typer
 
 from tripwright.cli.options import argument, flag, option
 from tripwright.domains.desk import PlanPart, TripView
-from tripwright.domains.travelplanner.plan_view import (
-    costs_by_kind,
-    plan_view,
-    usd,
-    verdict_words,
-)
+from tripwright.domains.travelplanner.plan_view import costs_by_kind, plan_view, usd, verdict_words
 from tripwright.domains.travelplanner.query import why_elsewhere
 from tripwright.domains.travelplanner.rules.evaluate import BY_ROWS, RULES, Rules
 from tripwright.domains.travelplanner.rules.livable import timetable
