@@ -53,6 +53,8 @@ def hold(figures: dict[str, Any]) -> None:
 @pytest.mark.usefixtures("threads_as_before")
 def test_a_step_is_the_local_engines_in_short(tmp_path):
     hold(proofs.equality(cold_started(SMALL, tmp_path), tmp_path / "proof", short=True))
+    trained, _ = load_model(tmp_path / "proof/run/model/rl")
+    assert {str(weight.dtype) for weight in trained.parameters()} == {"torch.float32"}
 
 
 @pytest.mark.slow

@@ -373,7 +373,6 @@ DIALECT = Dialect(
     turns=TurnFormat(least_thoughts=1, words_outside=False),
 )
 
-
 SETS = ("nq", "triviaqa", "popqa", "hotpotqa", "2wikimultihopqa", "musique", "bamboogle")
 SPLITS = ("test", "dev")  # the later three sets have no answers to their test questions
 

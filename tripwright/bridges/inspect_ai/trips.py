@@ -130,8 +130,6 @@ def _message(message: dict[str, Any]) -> ChatMessage:
 
 
 _MESSAGE = TypeAdapter[ChatMessage](ChatMessage)
-
-
 EPISODE = "episode"  # key in a sample's store: one line of transcripts.jsonl
 
 

@@ -478,8 +478,7 @@ def plan_lines(recipe: Recipe, run: Path) -> Iterator[str]:
     yield "# configuration: what is not verl's default"
     if command.keys["trainer.total_training_steps"] is None:
         yield f"# its steps are counted when '{recipe.data.queries}' is there"
-    for key, value in command.keys.items():
-        yield f"{key}: {json.dumps(value)}"
+    yield from (f"{key}: {json.dumps(value)}" for key, value in command.keys.items())
     if verl.sampler == "cpu":
         return
     try:

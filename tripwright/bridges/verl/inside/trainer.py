@@ -122,15 +122,19 @@ def register() -> None:
     plain = FSDPCheckpointManager.save_checkpoint
 
     def save_checkpoint(manager: Any, local_path: str, *args: Any, **more: Any) -> None:
-        """An adapter is written as our engine writes it, where verl has other runs' whole model."""
+        """An adapter is written as our engine writes it, where verl has other runs' whole model; of
+        a whole model the config says fp32, as its weights are, where verl's says bf16."""
         plain(manager, local_path, *args, **more)
+        folder = Path(local_path) / Path(VERL_MODELS).name
         if manager._has_lora():
             found = collect_lora_params(manager.model, layered_summon=False, base_sync_done=True)
             if manager.rank == 0:
                 weights = {name: tensor.contiguous() for name, tensor in found.items()}
-                folder = Path(local_path) / Path(VERL_MODELS).name
                 save_file(weights, folder / WEIGHTS, metadata={"format": "pt"})
                 manager.model.peft_config["default"].save_pretrained(folder)
+        elif manager.rank == 0:
+            config = read_object(folder / "config.json") | {"dtype": "float32"}
+            write_atomically(folder / "config.json", json.dumps(config, indent=2))
 
     FSDPCheckpointManager.save_checkpoint = save_checkpoint
 
