@@ -72,6 +72,7 @@ CASES: list[tuple[str, Figures, Figures]] = [  # name, trouble, near miss
     ("entropy_collapse", {"entropy": late(0.0, 0.4)}, NO_LOSS),
     ("groups_agree", {"kept_groups": late(0.0, 0.7)}, {"kept_groups": late(0.11, 0.7)}),
     ("stopped_by_length", {"stop_reasons": OVER}, {"stop_reasons": MALFORMED}),
+    ("cut_turns", {"cut_turns": 1.0}, {"cut_turns": 0.009}),
     ("gradient_spike", {"grad_norm": once(7.6, 0.5)}, {"grad_norm": once(7.4, 0.5)}),
     ("not_finite", {"grad_norm": once(math.nan, 0.5)}, {"grad_norm": once(0.0, 0.5)}),
     ("reward_without_passes", BETTER, BETTER | {"pass_rate": ramp(0.3, 0.4)}),

@@ -169,17 +169,39 @@ def test_transcripts_go_on_where_they_were(recipe, nano_tokenizer):
     assert [next(second).token_ids for _ in range(3)] == [t.token_ids for t in whole[2:]]
 
 
-@pytest.mark.parametrize("limits", [{"max_turns": 2}, {"max_turn_tokens": 60}])
+def test_turns_that_playing_would_cut_are_counted(recipe, nano_tokenizer):
+    tight = replace(recipe, dialect=replace(recipe.dialect, max_turn_tokens=60))
+    source, again = transcripts(tight, nano_tokenizer), transcripts(tight, nano_tokenizer)
+    next(source), next(source)
+    assert source.cut_turns == 1.0  # every plan is longer
+    again.load_state_dict(json.loads(json.dumps(source.state_dict())))
+    assert again.cut_turns == 1.0
+    roomy = transcripts(
+        replace(recipe, dialect=replace(recipe.dialect, max_turn_tokens=None)), nano_tokenizer
+    )
+    next(roomy)
+    assert roomy.cut_turns == 0.0
+
+
 def test_limits_too_tight_for_the_expert_are_told_and_not_waited_for(
-    limits, recipe, nano_tokenizer, monkeypatch
+    recipe, nano_tokenizer, monkeypatch
 ):
     monkeypatch.setattr(trips_module, "MOST_IN_VAIN", 5)
-    recipe = replace(recipe, dialect=replace(recipe.dialect, **limits))
-    tight = transcripts(recipe, nano_tokenizer)
-    with pytest.raises(UserError, match=next(iter(limits))):
+    tight = transcripts(
+        replace(recipe, dialect=replace(recipe.dialect, max_turns=2)), nano_tokenizer
+    )
+    with pytest.raises(
+        UserError,
+        match=(
+            r"no answer within the limits of dialect 'compact' .*ended by max_turns after"
+            r" \d+ tokens\)"
+        ),
+    ):
         next(tight)
     assert tight.trips.position == 5
-    tight = transcripts(recipe, nano_tokenizer)
+    tight = transcripts(
+        replace(recipe, dialect=replace(recipe.dialect, max_turns=2)), nano_tokenizer
+    )
     # what was in vain before a stop counts
     tight.load_state_dict({"trips": {"position": 5}, "taught": 0, "in_vain": 4})
     with pytest.raises(UserError, match="5 trips in a row"):

@@ -246,6 +246,14 @@ PATTERNS: dict[str, tuple[Condition, str]] = {
         "Take easier trips or a denser reward where all fail, harder trips where all pass.",
     ),
     "stopped_by_length": (stopped_by_length, "Raise that limit, or shorten the tools' answers."),
+    "cut_turns": (
+        _limit(
+            "cut_turns",
+            "{:.1%} of the expert's transcripts have a turn longer than max_turn_tokens",
+            above=0.01,
+        ),
+        "Playing would cut it: raise dialect.max_turn_tokens, and context_tokens with it.",
+    ),
     "gradient_spike": (gradient_spike, "Read this step's episodes; a smaller grad_clip helps."),
     "reward_without_passes": (
         reward_without_passes,

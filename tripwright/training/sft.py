@@ -120,8 +120,9 @@ class FineTuning(Loop):
             "tokens_per_second": self.tokens / max(1e-9, self.clock.minutes * 60),
             "padding": 1 - sums["tokens"] / max(1, sums["places"]),
         }
-        if left_out := getattr(self.batches.source, "left_out", 0):
-            row["left_out"] = left_out
+        for name in ("left_out", "cut_turns"):
+            if share := getattr(self.batches.source, name, 0):
+                row[name] = share
         if self.count:
             row["epoch"] = self.step * self.settings.batch_size / self.count
         return row

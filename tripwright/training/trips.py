@@ -197,7 +197,7 @@ class FileSamples(Stream):
 @dataclass
 class ExpertTranscripts:
     """The expert's transcripts of trips, as token ids. A trip that the expert could not plan well,
-    or not within its pupil's limits of context and turns, teaches nothing and is passed over."""
+    or not within the context that its pupil has, teaches nothing and is passed over."""
 
     trips: Trips
     dialect: Dialect
@@ -205,6 +205,12 @@ class ExpertTranscripts:
     teacher: str = "expert"
     taught: int = 0  # transcripts given
     in_vain: int = 0  # trips in a row without one
+    cut: int = 0  # transcripts given whose longest turn playing would cut
+
+    @property
+    def cut_turns(self) -> float:
+        """The share of the transcripts so far that hold a turn longer than `max_turn_tokens`."""
+        return self.cut / max(1, self.taught)
 
     @property
     def left_out(self) -> float:
@@ -219,31 +225,30 @@ class ExpertTranscripts:
             request, place = self.trips.request_at(self.trips.position)
             self.trips.position += 1
             session = expert_session(request, place, self.dialect, self.chat, self.teacher)
-            said = [s for s in session.transcript.segments if s.role == "assistant"]
-            longest = max((len(turn.token_ids) for turn in said), default=0)
-            # nobody cuts an expert's turns: its pupil's are
-            fits = session.length <= self.dialect.context_tokens
-            fits = fits and longest <= self.dialect.max_turn_tokens
+            fits = session.length <= self.dialect.context_tokens  # nobody cuts an expert's turn
             if fits and self.trips.domain.teachers[self.teacher].keeps(session):
                 self.taught, self.in_vain = self.taught + 1, 0
+                said = [s for s in session.transcript.segments if s.role == "assistant"]
+                most = self.dialect.max_turn_tokens
+                self.cut += any(len(turn.token_ids) > most for turn in said)
                 return session.transcript
             self.in_vain += 1
             if self.in_vain == MOST_IN_VAIN:
                 raise UserError(
                     f"The expert finds no answer within the limits of dialect '{self.dialect.name}'"
-                    f" ({self.in_vain} trips in a row). The last one was ended by"
-                    f" {session.transcript.stop_reason} after {session.length} tokens"
-                    f" (context_tokens: {self.dialect.context_tokens}), its longest turn had"
-                    f" {longest} (max_turn_tokens: {self.dialect.max_turn_tokens})."
+                    f" ({self.in_vain} trips in a row, the last one ended by"
+                    f" {session.transcript.stop_reason} after {session.length} tokens)."
                 )
 
     def state_dict(self) -> dict[str, Any]:
         trips = self.trips.state_dict()
-        return {"trips": trips, "taught": self.taught, "in_vain": self.in_vain}
+        counts = {"taught": self.taught, "in_vain": self.in_vain, "cut": self.cut}
+        return {"trips": trips, **counts}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.trips.load_state_dict(state["trips"])
         self.taught, self.in_vain = state["taught"], state["in_vain"]
+        self.cut = state.get("cut", 0)
 
 
 def expert_session(
