@@ -69,7 +69,7 @@ def tiny(recipe: Path, model: Path, url: str) -> str:
     if pretrained is None:
         tables["model"] = {"tokenizer_transcripts": 16, "superwords": 80}
         tables["model.shape"] = {**SHAPE, "positions": loaded.held_out_dialect.context_tokens}
-    elif pretrained.startswith("Qwen/"):
+    elif pretrained.startswith(("Qwen/", "models/smollm2")):
         tables["model"] = {"pretrained": str(model)}
     if loaded.model.device != "auto":
         tables["model"]["device"] = "cpu"
