@@ -175,6 +175,9 @@ def test_the_splits_share_no_world_and_every_request_can_be_met():
     [
         ({"request": None}, "'request'"),
         ({"request": "{"}, "JSON"),
+        ({"request": "[1]"}, "TravelPlanner"),
+        ({"seed": "7.0"}, "whole number"),
+        ({"seed": 1.5}, "whole number"),
         ({"world": "nanoo"}, "nano, small"),
         ({"seed": None}, "No world at 'nano'"),
         ({"dialect": "klingon"}, "planner_r1"),
@@ -186,3 +189,8 @@ def test_a_row_that_cannot_be_played_is_one_line(wrong, said):
     with pytest.raises(UserError, match="(?s)^[^\n]*$") as error:
         asyncio.run(through(NOBODY, {**ROW, **wrong}))
     assert said in str(error.value)
+
+
+def test_rows_name_a_reward_that_there_is():
+    with pytest.raises(UserError, match="success"):
+        task_set("train", 1, reward="passes")

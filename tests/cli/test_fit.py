@@ -52,6 +52,7 @@ def test_nothing_is_advertised_that_a_start_refuses(name, typed, monkeypatch):
     found = typed(f"fit {name} --model Qwen/Qwen3-8B --device cuda --tokens 500 --json").record
     read = load_recipe(recipe_named(name).path, ['model.pretrained = "Qwen/Qwen3-8B"'])
     assert found["peak_gb"] in [row["peak_gb"] for row in found["devices"][:2]]
+    assert found["available_gb"] or found["fits"] is found["changes_suffice"] is None, "no GPU here"
     offered = [row["devices"] for row in found["devices"][2:]]
     for machines in clusters(read):
         with nullcontext() if machines.verl.gpus in offered else pytest.raises(UserError):

@@ -168,8 +168,19 @@ def test_what_is_not_known_is_refused_by_name(serve, taught):
     for name, value in REFUSED.items():
         with pytest.raises(openai.BadRequestError, match=name):
             ask(**{**how, name: value})
-    with pytest.raises(openai.BadRequestError, match="maximum model length"):
-        ask(**how, max_tokens=10**6)
+    for length in (
+        {"max_tokens": 10**6},
+        {"messages": [{"role": "user", "content": "a " * 10**7}]},
+    ):
+        with pytest.raises(openai.BadRequestError, match="maximum model length"):
+            ask(**{**how, **length})
+    half = [{"role": "user", "content": [{"type": "text"}]}]
+    for named, wrong in (
+        ("text", {"messages": half}),
+        ("function", {"tools": [{"type": "function"}]}),
+    ):
+        with pytest.raises(openai.BadRequestError, match=named):
+            ask(**{**how, **wrong})
     with pytest.raises(openai.NotFoundError):
         ask(**{**how, "model": "gpt"})
     assert httpx2.get(f"{gateway.url}/sessions/x").status_code == 401

@@ -99,13 +99,13 @@ def test_the_sdks_client_calls_every_tool(over, mode, world_folder, world):
 def test_what_is_not_understood_is_named_and_nothing_is_planned(world_folder: Path) -> None:
     mistakes = [
         ("get_cities", {"stat": "Thoreria"}, "'stat'"),
-        ("get_city", {}, "plan_trip"),
+        ("get_city", {}, "get_city"),
         ("plan_trip", {"text": f"{WORDS.format('1,900')} And a jacuzzi."}, "'jacuzzi'"),
         ("plan_trip", {"text": WORDS.format("1,900 or $1,200")}, "1200"),
         ("explain_infeasible", {"text": "Somewhere nice."}, "'nice'"),
         ("plan_trip", {"text": WORDS.format("1,900"), "budget_usd": 3}, "budget_usd"),
-        ("plan_trip", {}, "something is needed"),
-        ("plan_trip", {**FIELDS, "jacuzzi": True}, "'jacuzzi'"),
+        ("plan_trip", {}, "depart_date: Leave on: something is needed"),
+        ("plan_trip", {**FIELDS, "jacuzzi": True}, "Accepted: origin,"),
         ("plan_trip", {**FIELDS, "origin": "Orfort"}, "Orford"),
         ("score_plan", FIELDS, "a list of days"),
         ("score_plan", {**FIELDS, "plan": [], "rules": "kind"}, "'kind'"),

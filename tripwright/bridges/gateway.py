@@ -16,7 +16,7 @@ from typing import Any
 
 from tripwright.agent.dialect import Dialect
 from tripwright.domains import domain_named, domain_of
-from tripwright.errors import UserError, json_at, named
+from tripwright.errors import UserError, json_at, named, printable
 from tripwright.evals.evaluate import play, read_requests
 from tripwright.llm.client import ChatEndpoint
 from tripwright.policies.base import ScriptedPolicy
@@ -84,14 +84,16 @@ def dialect_of(task: dict[str, Any]) -> Dialect:
 
 def request_of(task: dict[str, Any]) -> Any:
     if absent := [name for name in ("world", "request") if not task.get(name)]:
-        raise UserError(f"A task has a '{absent[0]}', found {', '.join(task) or 'nothing'}.")
+        raise UserError(f"A task needs '{absent[0]}', found {', '.join(task) or 'nothing'}.")
     request = task["request"]
     return json_at(request.encode(), "'request'") if isinstance(request, str) else request
 
 
 def world_of(task: dict[str, Any]) -> Any:
     """The row's: open where it is generated, else its folder."""
-    if task.get("seed") is None:
+    if (seed := task.get("seed")) is None:
         return task["world"]
+    if not hasattr(seed, "__index__"):
+        raise UserError(f"The 'seed' of a task is a whole number, found {printable(seed)}.")
     with _making:
-        return _made(domain_of(dialect_of(task)).name, task["world"], task["seed"])
+        return _made(domain_of(dialect_of(task)).name, task["world"], seed)

@@ -19,7 +19,8 @@ from mcp.server.transport_security import TransportSecuritySettings
 
 from tripwright import __version__
 from tripwright.domains import alike, domain_of_face, face_named, faces, open_folder
-from tripwright.errors import UserError, described, one_line
+from tripwright.domains.desk import FormProblems
+from tripwright.errors import UserError, described, one_line, printable
 from tripwright.tools.toolbox import ToolHostDown, answered
 
 PLAN_SECONDS = 30.0  # of one search; assistants wait for a minute or so
@@ -62,13 +63,17 @@ class AssistantTools:
         found, is_error = None, False
         try:
             if name not in (names := [tool.name for tool in self.listed]):
-                raise UserError(f"Unknown tool. The tools are {', '.join(names)}.")
+                raise UserError(f"Unknown tool {printable(name)}. Accepted: {', '.join(names)}.")
             if name in PLANNING:
                 found = self._score(dict(said)) if name == "score_plan" else self._plan(name, said)
                 text = json.dumps(found, ensure_ascii=False)
             else:
                 answer = answered(self.box, name, said)
                 text, is_error = answer.text, answer.error
+        except FormProblems as wrong:  # an assistant knows fields by their names, not their labels
+            known = ", ".join(field.name for field in self.desk.form(self.place))
+            named = [f"{each.field}: {each.message}" for each in wrong.problems]
+            text, is_error = one_line(f"{' '.join(named)} Accepted: {known}, or text."), True
         except (UserError, ToolHostDown) as problem:
             text, is_error = one_line(str(problem)), True
         content: list[Any] = [types.TextContent(text=text)]

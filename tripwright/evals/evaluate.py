@@ -450,7 +450,7 @@ def read_requests(
         return spoken or domain.dialects[0], domain.requests.listed(path, count)
     kind = domain.requests.kind
     try:
-        found = [kind.model_validate(each) if isinstance(each, Mapping) else each for each in given]
+        found = [e if isinstance(e, kind) else kind.model_validate(e) for e in given]
     except ValidationError as error:
         raise UserError(f"Not one of {domain.title}: {first_problem(error)}") from None
     return spoken or domain.dialects[0], list(enumerate(found, start=1))

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from annotated_types import Ge, Gt, Le, Len, MinLen
 from fastapi import Depends, FastAPI, Query
+from pydantic import AfterValidator
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -107,9 +108,22 @@ class _NativeCall(Strict):
     function: _Function
 
 
+class _Part(Strict):
+    type: Literal["text"]
+    text: str
+
+
+def _tool(said: dict[str, Any]) -> dict[str, Any]:
+    """As it came: templates write all that a client says of it."""
+    function = said.get("function")
+    if not isinstance(function, dict) or not isinstance(function.get("name"), str):
+        raise ValueError("expected {'type': 'function', 'function': {'name': …}}")
+    return said
+
+
 class _Message(Strict):
     role: Literal["system", "user", "assistant", "tool"]
-    content: str | list[dict[Literal["type", "text"], str]] | None = None
+    content: str | list[_Part] | None = None
     tool_calls: list[_NativeCall] | None = None
     tool_call_id: str = ""
     name: str | None = None
@@ -124,7 +138,7 @@ class _Message(Strict):
         (`policies.endpoint.messages`). Equal for what was said here and what a client makes of
         it."""
         role, said = self.role, self.content or ""
-        text = said if isinstance(said, str) else "".join(part["text"] for part in said)
+        text = said if isinstance(said, str) else "".join(part.text for part in said)
         if role == "assistant":
             made = (RequestedCall("", *vars(c.function).values()) for c in self.tool_calls or ())
             words, calls = calls_of(opened(text + "".join(map(call_text, made)), EITHER_NOTATION))
@@ -141,7 +155,7 @@ class _Chat(_Sampling):
     stop_token_ids: Annotated[list[int], Len(0, 0)] = []
     model: str
     messages: Annotated[list[_Message], MinLen(1)]
-    tools: list[dict[str, Any]] | None = None
+    tools: list[Annotated[dict[str, Any], AfterValidator(_tool)]] | None = None
     tool_choice: Literal["auto"] | None = None
     max_tokens: Annotated[int, Ge(1)] | None = None
     max_completion_tokens: Annotated[int, Ge(1)] | None = None
@@ -233,6 +247,8 @@ def make_app(folder: str, rows: int, device: str, dtype: str, token: Path) -> AS
 class ModelApi:
     def __init__(self, service: TokenService, tokenizer: Any, name: str, token: Path):
         self.service, self.tokenizer, self.name, self.token = service, tokenizer, name, token
+        # of a conversation that may fit: reading many more would keep everybody waiting
+        self.most_characters = service.positions * max(map(len, tokenizer.get_vocab()))
         self.version, self.going = "default", asyncio.Event()
         # of conversations, after each turn of the model: whose, and its turns so far
         self.kept = OrderedDict[bytes, tuple[str, list[dict[str, Any]]]]()
@@ -363,6 +379,9 @@ class ModelApi:
         chat, messages = self.format(json.dumps(asked.tools)), [m.plain() for m in asked.messages]
         if messages[-1]["role"] == "assistant" or (asked.stream and asked.logprobs):
             raise UserError("Unknown here: an assistant's last message, 'logprobs' with 'stream'.")
+        if (long := sum(len(m["content"]) for m in messages)) > self.most_characters:
+            told = f"{self.service.positions:,} tokens; found {long:,} characters"
+            raise UserError(f"The maximum model length is {told}.")
         start = [session, asked.tools]
         line, read = self._read(chat, messages, _keys(start, messages))
         said = sum(len(turn["token_ids"]) for turn in line)

@@ -59,7 +59,7 @@ async def refused(_: Request, error: Exception, mistake: int = 422) -> Response:
                 {"field": ".".join(map(str, each["loc"][1:])), "message": each["msg"]}
                 for each in error.errors()
             ]
-            words = "; ".join(f"{each['field']}: {each['message']}" for each in problems)
+            words = "; ".join(": ".join(filter(None, each.values())) for each in problems)
             return problem(mistake, words, [{**each, "nearest": []} for each in problems])
         case FormProblems():
             return problem(mistake, str(error), [asdict(each) for each in error.problems])

@@ -627,7 +627,7 @@ def estimate(
         raise UserError(f"Recipe '{recipe.name}' has no stage, so there is nothing to estimate.")
     available = available_gb if available_gb is not None else total_memory_gb(device)
     episode = lengths(recipe, size, tokens)
-    needed, enough = changes(recipe, size, available, device) if available else ([], True)
+    needed, enough = changes(recipe, size, available, device) if available else ([], None)
     return {
         "model": {
             "name": size.name,
@@ -640,7 +640,7 @@ def estimate(
         "peak_gb": peak(stages),
         "devices": [p._asdict() for p in (device_peaks(recipe, size) if device == "cuda" else [])],
         "available_gb": available,
-        "fits": available is None or peak(stages) <= available,
+        "fits": None if available is None else peak(stages) <= available,
         "changes": [change._asdict() for change in needed],
         "changes_suffice": enough,
         "episode": episode._asdict(),

@@ -92,6 +92,7 @@ def task_set(
     known, first = domain_of(spoken), named("split", split, SPLITS)
     made = GeneratedTrips(known, (scale,), first, per_world=4)
     judged_by = known.judge.rules_named(rules) if known.judge.rules else rules
+    named("reward", reward, known.rewards)
     how = {"dialect": spoken, "rules": judged_by, "reward": reward}
     rows = []
     for number in range(count):

@@ -56,6 +56,7 @@ _FORMS = {
         "'Name, City;' for each, with the semicolon after the last too, or '-'",
     ),
 }
+PLAYED_IN = "planner_r1"  # where nobody names a dialect
 _OFFICIAL_ROUTE = re.compile(r"from\s+.+?\s+to\s+[^,]")  # as the official code looks for it
 
 
@@ -73,7 +74,7 @@ def write(  # long: most of it is help
     policy: str | None = option(
         None, "Who plays them first, in RUN, as 'tripwright run' has it.", show_default=False
     ),
-    dialect: str = option("planner_r1", "With --policy: its prompt, tool face and limits."),
+    dialect: str = option(PLAYED_IN, "With --policy: its prompt, tool face and limits."),
     judging: Path | None = option(None, "With --policy: TOML file with STAR's formatter."),
     settings: PolicySettings,
     as_json: Json = False,
@@ -104,6 +105,8 @@ def write(  # long: most of it is help
             raise UserError("--policy plays in a world: give --world.")
         player = replace(settings, name=policy)
         evaluate(player, queries, world, source, dialect=dialect, judging=judging, progress=True)
+    elif settings != PolicySettings() or judging is not None or dialect != PLAYED_IN:
+        raise UserError("Who plays, and how, is told with --policy; without it RUN is handed in.")
     requests = QueryFile(queries)
     submission = read_submission(source, requests, World.open(world) if world else None)
     notes, count, plans = submission.notes, len(requests.records), len(submission.plans)
