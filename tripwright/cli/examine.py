@@ -32,6 +32,9 @@ def examine(
             " plays it."
         ),
     ] = None,
+    api_key_env: Annotated[
+        str, typer.Option(help="With --base-url: environment variable with the server's key.")
+    ] = "ROLLOUT_API_KEY",
     as_json: Json = False,
 ) -> None:
     """Examine a trained run on requests that no stage trains on, with 95% intervals.
@@ -59,7 +62,7 @@ def examine(
     from tripwright.training.recipe import load_recipe, recipe_of_run
 
     read = (recipe_of_run if path.is_dir() else load_recipe)(path, changes or ())
-    figures = examine_run(read, folder, step, base_url)
+    figures = examine_run(read, folder, step, base_url, api_key_env)
     print_figures(figures if as_json else compared_in_points(figures), as_json)
 
 

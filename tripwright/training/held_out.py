@@ -71,7 +71,7 @@ from tripwright.training.loop import Loop
 from tripwright.training.recipe import DENSE_REWARD, Recipe, ValidationSettings, describe_changes
 from tripwright.training.rollout_worker import TokenPolicy, TokenSampler
 from tripwright.training.run_folder import RunFolder
-from tripwright.training.served import server_at
+from tripwright.training.served import ROLLOUT_KEY, server_at
 from tripwright.training.trips import UNSEEN_WORLDS, VALIDATION_WORLDS, GeneratedTrips
 from tripwright.verdict import Verdict
 
@@ -357,7 +357,11 @@ def evaluations(folder: Path) -> list[tuple[int, Path]]:
 
 
 def examine(
-    recipe: Recipe, folder: Path, step: str | None = None, base_url: str | None = None
+    recipe: Recipe,
+    folder: Path,
+    step: str | None = None,
+    base_url: str | None = None,
+    api_key_env: str = ROLLOUT_KEY,
 ) -> dict[str, Any]:
     """Examines every stage that is finished in the run folder, the last one also with emptied
     tools, and writes the report. With `step`: the checkpoint of that step, or the "best" of
@@ -379,7 +383,7 @@ def examine(
     server, last = None, models[-1]
     if base_url is not None:
         config, _ = inspect_model(last, elsewhere=True)
-        server, named = server_at(base_url, config.vocab_size)
+        server, named = server_at(base_url, config.vocab_size, api_key_env)
         accepted, end = " or ".join(f"'{p}'" for p in models), Path(named).parts[-3:]
         models = [place for place in models if place.resolve().parts[-len(end) :] == end]
         if not models:

@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Any, Literal, NamedTuple
@@ -101,6 +101,7 @@ class Tokens(NamedTuple):
 # A prompt that nobody writes, so that what follows it is nowhere certain; longer than a block of a
 # server's prefix cache (vLLM's has 16 tokens, on a CPU 128), so that one that was not emptied shows
 PROOF_PROMPT, PROOF_TOKENS = 160, 16
+ROLLOUT_KEY = "ROLLOUT_API_KEY"  # the environment variable
 
 
 def proof_prompt(vocabulary: int, first: int = 5) -> list[int]:
@@ -119,23 +120,24 @@ def token_server(settings: RolloutServer, vocabulary: int) -> VllmServer | Sglan
         settings.url,
         vocabulary,
         timeout_s=settings.timeout_s,
-        api_key_env="ROLLOUT_API_KEY",
+        api_key_env=ROLLOUT_KEY,
         asleep=Path(settings.weights) / "asleep",
         token=Path(settings.token),
     )
 
 
-def server_at(url: str, vocabulary: int) -> tuple[VllmServer | SglangServer, str]:
+def server_at(url: str, vocabulary: int, api_key_env: str) -> tuple[VllmServer | SglangServer, str]:
     """The server of a finished model at an address with or without /v1, and the model that it
     names. Raises UserError where none answers."""
     address = url.rstrip("/").removesuffix("/v1")
     for kind in ("sglang", "vllm"):
         server = token_server(RolloutServer(kind, address, weights=""), vocabulary)
+        server = replace(server, api_key_env=api_key_env)
         try:
             return server, server.model()
         except (UserError, LookupError, TypeError) as error:
             why = error
-    raise UserError(str(why))
+    raise UserError(f"Neither SGLang, vLLM nor 'serve model' answers at '{url}': {why}")
 
 
 @dataclass(frozen=True)
