@@ -71,7 +71,8 @@ def test_a_good_answer_and_what_was_sent(server, monkeypatch):
     completion = client.complete(MESSAGES)
     assert isinstance(completion, Completion) and completion.usage.pop("seconds") > 0
     counts = {"prompt_tokens": 7.0, "completion_tokens": 2.0}
-    assert completion == Completion("Hello.", (), "stop", counts)
+    said = {"role": "assistant", "content": "Hello."}
+    assert completion == Completion("Hello.", (), "stop", counts, message=said)
     asked = {"model": "tiny", "messages": MESSAGES, **sampling, **thinking_off}
     place = {"path": "/v1/chat/completions", "key": "Bearer secret-key"}
     assert server.requests == [place | asked]

@@ -29,13 +29,14 @@ GOOD = {
 def app(request, world_folder, tmp_path, monkeypatch) -> Any:
     """Of the server that a test names, as `serve_app` makes it."""
     monkeypatch.setattr(model_api, "MOST_BODY_BYTES", 2_000_000)
-    service = cast(Any, SimpleNamespace(memory_mb=0))
+    service = cast(Any, SimpleNamespace(memory_mb=0, positions=2048))
+    words = cast(Any, SimpleNamespace(get_vocab=lambda: {"word": 0}))
     apps = {
         "tools": lambda: tools_api.ToolsApp(lambda: tools_api.world_tools(world_folder, "compact")),
         "trips": lambda: trips.make_app(
             small_desk.agency(), TripServer(state=tmp_path / "trips.sqlite")
         ),
-        "model": lambda: model_api.ModelApi(service, None, "served", tmp_path / "token").app,
+        "model": lambda: model_api.ModelApi(service, words, "served", tmp_path / "token").app,
     }
     return guard.Guard(apps[request.param](), "127.0.0.1", ["trips.example"])
 

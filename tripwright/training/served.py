@@ -126,7 +126,9 @@ def token_server(settings: RolloutServer, vocabulary: int) -> VllmServer | Sglan
     )
 
 
-def server_at(url: str, vocabulary: int, api_key_env: str) -> tuple[VllmServer | SglangServer, str]:
+def server_at(
+    url: str, vocabulary: int, api_key_env: str = ROLLOUT_KEY
+) -> tuple[VllmServer | SglangServer, str]:
     """The server of a finished model at an address with or without /v1, and the model that it
     names. Raises UserError where none answers."""
     address = url.rstrip("/").removesuffix("/v1")
