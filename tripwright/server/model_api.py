@@ -377,8 +377,10 @@ class ModelApi:
             raise HTTPException(404, f"There is no model '{asked.model}' here but '{self.name}'.")
         session = request.path_params.get("name") or request.headers.get("x-session-id", "")
         chat, messages = self.format(json.dumps(asked.tools)), [m.plain() for m in asked.messages]
-        if messages[-1]["role"] == "assistant" or (asked.stream and asked.logprobs):
-            raise UserError("Unknown here: an assistant's last message, 'logprobs' with 'stream'.")
+        if messages[-1]["role"] == "assistant":
+            raise UserError("The last message is the assistant's: expected a user's or a tool's.")
+        if asked.stream and asked.logprobs:
+            raise UserError("'logprobs' come without 'stream' alone.")
         if (long := sum(len(m["content"]) for m in messages)) > self.most_characters:
             told = f"{self.service.positions:,} tokens; found {long:,} characters"
             raise UserError(f"The maximum model length is {told}.")

@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Any, Literal, NamedTuple
@@ -114,13 +114,15 @@ def proof_gap(said: Sequence[float], own: Sequence[float]) -> float:
     return fmean(abs(a - b) for a, b in zip(said, own, strict=True))
 
 
-def token_server(settings: RolloutServer, vocabulary: int) -> VllmServer | SglangServer:
+def token_server(
+    settings: RolloutServer, vocabulary: int, api_key_env: str = ROLLOUT_KEY
+) -> VllmServer | SglangServer:
     kind = VllmServer if settings.kind == "vllm" else SglangServer
     return kind(
         settings.url,
         vocabulary,
         timeout_s=settings.timeout_s,
-        api_key_env=ROLLOUT_KEY,
+        api_key_env=api_key_env,
         asleep=Path(settings.weights) / "asleep",
         token=Path(settings.token),
     )
@@ -133,8 +135,7 @@ def server_at(
     names. Raises UserError where none answers."""
     address = url.rstrip("/").removesuffix("/v1")
     for kind in ("sglang", "vllm"):
-        server = token_server(RolloutServer(kind, address, weights=""), vocabulary)
-        server = replace(server, api_key_env=api_key_env)
+        server = token_server(RolloutServer(kind, address, weights=""), vocabulary, api_key_env)
         try:
             return server, server.model()
         except (UserError, LookupError, TypeError) as error:

@@ -242,9 +242,8 @@ class ExpertTranscripts:
                 )
 
     def state_dict(self) -> dict[str, Any]:
-        trips = self.trips.state_dict()
         counts = {"taught": self.taught, "in_vain": self.in_vain, "cut": self.cut}
-        return {"trips": trips, **counts}
+        return {"trips": self.trips.state_dict(), **counts}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         self.trips.load_state_dict(state["trips"])

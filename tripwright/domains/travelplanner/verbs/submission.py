@@ -65,7 +65,10 @@ def write(  # long: most of it is help
     source: Path = argument(
         "Folder of a run, or a plans file as `score` reads it.", metavar="RUN_OR_PLANS"
     ),
-    queries: Path = option(..., "Requests of the split, in its order; texts are enough."),
+    queries: Path = option(
+        ...,
+        "Requests of the split, in its order; texts are enough, with --policy org and dest too.",
+    ),
     out: Path = option(..., "The submission file to write."),
     world: Path | None = option(
         None, "To convert plans in Planner-R1's schema, or to play in.", show_default=False
