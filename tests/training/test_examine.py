@@ -26,6 +26,7 @@ from tripwright.statistics.rates import rate
 from tripwright.training import held_out, stages
 from tripwright.training.recipe import DialectSettings, ValidationSettings
 from tripwright.training.run_folder import RunFolder
+from tripwright.training.served import server_at
 from tripwright.world.generator import build_tables
 from tripwright.world.store import write_world
 
@@ -206,6 +207,14 @@ def test_the_exam_asks_nothing_that_chose_the_checkpoint(recipe, trained, tmp_pa
             held_out.examine(dataclasses.replace(own, evaluation=exam), trained)
     exam = dataclasses.replace(own.evaluation, file=files["apart"])
     held_out.check_apart(dataclasses.replace(own, evaluation=exam))
+
+
+def test_the_server_of_a_finished_model_is_shown_no_token(tmp_path, monkeypatch):
+    """It may be anybody's; the token is for changing weights."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match="answers at"):
+        server_at("http://127.0.0.1:9", 64)
+    assert not list(tmp_path.iterdir())  # none was made
 
 
 def test_the_floor_of_a_reward_is_measured_and_reported(recipe, trained):

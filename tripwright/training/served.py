@@ -124,7 +124,7 @@ def token_server(
         timeout_s=settings.timeout_s,
         api_key_env=api_key_env,
         asleep=Path(settings.weights) / "asleep",
-        token=Path(settings.token),
+        token=Path(settings.token) if settings.weights else None,
     )
 
 
@@ -152,7 +152,7 @@ class _Server(Endpoint):
     vocabulary: int
     # kept by us where the server does not say whether it sleeps; holds its weights' version
     asleep: Path = field(kw_only=True)
-    token: Path = field(kw_only=True)
+    token: Path | None = field(kw_only=True)  # only for a server that is sent weights
 
     name = "a server"
     answer = "tokens"
@@ -168,7 +168,7 @@ class _Server(Endpoint):
 
     def _headers(self) -> dict[str, str]:
         headers = super()._headers()
-        if not os.environ.get(self.api_key_env):
+        if self.token is not None and not os.environ.get(self.api_key_env):
             headers["Authorization"] = f"Bearer {hidden(shared_token(self.token))}"
         return headers
 
