@@ -15,7 +15,7 @@ from tests.bridges.test_gateway import QUERY, ROW, expert, scripted, through
 from tests.conftest import STOP, Letters
 from tests.evals.conftest import choice_of
 from tripwright.agent.dialect import Dialect
-from tripwright.bridges import EpisodeFault
+from tripwright.bridges import EpisodeFault, OpenEpisode
 from tripwright.bridges.gateway import dialect_of, world_of
 from tripwright.domains.travelplanner.task import TripTask
 from tripwright.episode import Session, Turn, open_session
@@ -76,8 +76,30 @@ def gateway(serve: Any, turns: list[str]) -> Told:
         return [], None
     said = [m["content"] for m in requests[-1]["messages"][2:] if m["role"] != "assistant"]
     texts = [t.removeprefix("<tool_response>\n").removesuffix("\n</tool_response>") for t in said]
+    return texts, outcome_of(found)
+
+
+def outcome_of(found: dict[str, Any]) -> dict[str, Any]:
     rates = {name: rate for name, rate in found["metrics"].items() if name[-3:] in ("cro", "ass")}
-    return texts, {name: found[name] for name in ("passed", "reward", "stop")} | rates
+    return {name: found[name] for name in ("passed", "reward", "stop")} | rates
+
+
+def opened(serve: Any, turns: list[str]) -> Told:
+    episode, shown = OpenEpisode(TASK), []
+    assert [each["role"] for each in episode.messages] == ["system", "user"] and episode.tools
+    try:
+        while not episode.over:
+            said = message(nth(turns, len(shown)))
+            text = said["content"]
+            for call in said.get("tool_calls", ()):
+                shown.append(episode.call(**call["function"], said=text))
+            if "tool_calls" not in said:
+                shown.append(episode.answer(text))
+        return [text for text in shown if text], outcome_of(episode.outcome())
+    except EpisodeFault:
+        with pytest.raises(EpisodeFault):
+            episode.outcome()
+        return [], None
 
 
 def inspect(serve: Any, turns: list[str]) -> Told:
@@ -137,7 +159,7 @@ def verl(serve: Any, turns: list[str]) -> Told:
     return told(transcript, verdict)
 
 
-BRIDGES = [gateway, inspect, verl]
+BRIDGES = [gateway, opened, inspect, verl]
 
 
 @pytest.mark.parametrize("bridge", BRIDGES)

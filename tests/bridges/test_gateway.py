@@ -11,7 +11,7 @@ import pytest
 
 import tripwright
 from tests.evals.conftest import choice_of
-from tripwright.bridges import EpisodeFault, play_through, task_set
+from tripwright.bridges import EpisodeFault, OpenEpisode, play_through, task_set
 from tripwright.bridges.gateway import dialect_of, request_of, world_of
 from tripwright.domains.travelplanner.expert import expert_turns
 from tripwright.domains.travelplanner.query import Query
@@ -156,6 +156,15 @@ def test_as_many_are_under_way_as_the_trainer_begins(serve):
 
     played = asyncio.run(group(serve(wait)))
     assert {result["stop"] for result in played} == {"answer"}
+
+
+def test_an_episode_that_its_loop_leaves_is_judged_as_it_stands():
+    episode = OpenEpisode(ROW)
+    assert "Nowhere" in episode.call("search_restaurants", {"city": "Nowhere"})
+    found = episode.outcome()
+    assert (found["reward"], found["stop"], found["metrics"]["calls"]) == (0.0, "max_turns", 1.0)
+    assert "over" in episode.call("search_restaurants", {"city": "Salem"})
+    assert episode.outcome() == found
 
 
 def test_the_splits_share_no_world_and_every_request_can_be_met():

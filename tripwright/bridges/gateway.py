@@ -1,5 +1,6 @@
 """An episode through a trainer's proxy: the agent loop, the tools and the judge are ours, the model
-is whatever OpenAI-compatible address the trainer gives to a rollout (docs/gateway.md).
+is whatever OpenAI-compatible address the trainer gives to a rollout (docs/gateway.md). Where the
+loop is the trainer's too, it holds an `OpenEpisode`.
 
 Such proxies keep the tokens that were sampled, and find them again by the conversation, which only
 grows (`converse`). No sampling setting is sent: they are the trainer's.
@@ -8,20 +9,26 @@ grows (`converse`). No sampling setting is sent: they are the trainer's.
 from __future__ import annotations
 
 import asyncio
+import json
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from threading import Lock
 from typing import Any
 
+from tripwright.agent.chat import EstimatedTokens
 from tripwright.agent.dialect import Dialect
 from tripwright.domains import domain_named, domain_of
+from tripwright.episode import close_session, open_session
 from tripwright.errors import UserError, json_at, named, printable
-from tripwright.evals.evaluate import play, read_requests
-from tripwright.llm.client import ChatEndpoint
-from tripwright.policies.base import ScriptedPolicy
-from tripwright.policies.endpoint import converse
+from tripwright.evals.evaluate import open_place, open_tasks, read_requests, settled_rules
+from tripwright.llm.client import ChatEndpoint, Completion, RequestedCall
+from tripwright.policies.endpoint import converse, messages, notation, take
+from tripwright.transcript import StopReason
 
+OVER = "The episode is over: no call is made any more."
 WAIT_S = 600.0  # for a turn; proxies hold requests while weights change
 _threads = ThreadPoolExecutor(1024, "play_through")  # one plays one episode
 _making = Lock()  # of worlds: the rollouts of a group begin together
@@ -58,28 +65,98 @@ async def play_through(
 
 
 def _played(task: dict[str, Any], endpoint: ChatEndpoint) -> dict[str, Any]:
-    dialect, world = dialect_of(task), world_of(task)
-    reward = named("reward", task.get("reward") or "success", domain_of(dialect).rewards)
-    policy = ScriptedPolicy(endpoint.model, partial(converse, endpoint))
-    (episode,) = play(policy, [request_of(task)], world, dialect=dialect, rules=task.get("rules"))
-    transcript = episode.transcript
-    if not episode.scored:
-        raise EpisodeFault(transcript.fault)
-    worth = reward(episode)
-    counts = {"turns": transcript.turns, "calls": len(transcript.calls), **transcript.usage}
-    return {
-        "reward": float(worth.total),
-        "passed": episode.passed,
-        "stop": str(transcript.stop_reason),
-        "metrics": {name: float(value) for name, value in {**worth.parts, **counts}.items()},
-    }
+    episode = OpenEpisode(task)
+    try:
+        converse(endpoint, episode.session)
+        return episode.outcome()
+    finally:
+        episode.close()
+
+
+class OpenEpisode:
+    """An episode whose loop is somebody else's: they ask the model, this answers its calls, keeps
+    the dialect's limits and judges.
+
+        episode = OpenEpisode(row)  # sent to the model: episode.messages, episode.tools
+        while not episode.over:
+            text = episode.call("search_flights", {"origin": "Boston", …})
+        episode.answer("<answer>[…]</answer>")
+        print(episode.outcome()["reward"])
+
+    A call is a turn of its own. Everything that the model does wrong is answered in `text`, also a
+    call that comes when the episode is over. Raises EpisodeFault where our side fails, UserError
+    for a row that cannot be played. One thread at a time.
+    """
+
+    def __init__(self, task: dict[str, Any]):
+        dialect, asked = _spoken(task)
+        domain = domain_of(dialect)
+        self._reward = named("reward", task.get("reward") or "success", domain.rewards)
+        with ExitStack() as opened:
+            place = opened.enter_context(open_place(world_of(task), domain))
+            rules = settled_rules(dialect, task.get("rules"))
+            (trip,) = open_tasks(asked, place, dialect, rules)
+            self.session = open_session(trip, dialect)
+            self.close = opened.pop_all().close  # of a world in a folder
+        self.session.count_with(EstimatedTokens(dialect.schemas() or ()))
+        how, schemas = notation(dialect, native_tools=True), self.session.tools.schemas
+        self.messages = messages(self.session.transcript, how, schemas)  # system and user
+        self.tools = schemas if how == "native" else []  # the others have them in the prompt
+
+    @property
+    def over(self) -> bool:
+        return not self.session.goes_on()
+
+    def call(self, name: str, arguments: Mapping[str, Any] | str, said: str = "") -> str:
+        """What the model is shown. `arguments` as they were read or, better, as the model wrote
+        them; `said` is what stands before the call in its message."""
+        text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+        shown = self._take(Completion(said, (RequestedCall("", name, text),), None, {}))
+        return shown or self.session.tools.face.error(OVER, "over").text
+
+    def answer(self, text: str) -> str:
+        """Takes a message without a native call, most often the last one. What it returns answers
+        it, where it was no answer but, say, a call in words; "" where nothing does."""
+        return self._take(Completion(text, (), None, {}))
+
+    def _take(self, said: Completion) -> str:
+        if self.over:
+            return ""
+        take(self.session, said)
+        if fault := self.session.transcript.fault:
+            raise EpisodeFault(fault)
+        last = self.session.transcript.segments[-1]
+        return last.text if last.role == "tool" else ""
+
+    def outcome(self) -> dict[str, Any]:
+        """Judges the episode as it stands, in the form of `play_through`. One that was not over has
+        had all the turns that it was given: it stops by "max_turns"."""
+        transcript = self.session.transcript
+        if not self.over:
+            transcript.stop_reason = StopReason.MAX_TURNS
+        episode = close_session(self.session)
+        self.close()
+        if not episode.scored:
+            raise EpisodeFault(transcript.fault)
+        worth = self._reward(episode)
+        counts = {"turns": transcript.turns, "calls": len(transcript.calls), **transcript.usage}
+        return {
+            "reward": float(worth.total),
+            "passed": episode.passed,
+            "stop": str(transcript.stop_reason),
+            "metrics": {name: float(value) for name, value in {**worth.parts, **counts}.items()},
+        }
 
 
 def dialect_of(task: dict[str, Any]) -> Dialect:
     """The row's, as it is played here: nothing leaves the context, and a turn that cannot be read
     is answered."""
-    spoken, _ = read_requests([request_of(task)], task.get("dialect"))
-    return replace(spoken, on_overflow="end", on_malformed="error")
+    return _spoken(task)[0]
+
+
+def _spoken(task: dict[str, Any]) -> tuple[Dialect, list[tuple[int, Any]]]:
+    spoken, asked = read_requests([request_of(task)], task.get("dialect"))
+    return replace(spoken, on_overflow="end", on_malformed="error"), asked
 
 
 def request_of(task: dict[str, Any]) -> Any:

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any, Literal
 
-from tripwright.agent.chat import EstimatedTokens, TokenCounter
+from tripwright.agent.chat import TokenCounter
 from tripwright.agent.dialect import Dialect
 from tripwright.agent.turn import (
     TurnFormat,
@@ -162,7 +162,6 @@ def converse(endpoint: ChatEndpoint, session: Session) -> None:
     """Plays a session in a conversation that only grows: the model's messages go back as they
     came, and nothing leaves it. Nothing is asked twice, or kept."""
     how, schemas = notation(session.dialect, native_tools=True), session.tools.schemas
-    session.count_with(EstimatedTokens(session.dialect.schemas() or ()))
     sent = messages(session.transcript, how, schemas)
     while session.goes_on():
         outcome = endpoint.complete(sent, schemas if how == "native" else None)
