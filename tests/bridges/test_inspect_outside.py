@@ -20,21 +20,24 @@ from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.log import EvalLog
 from inspect_ai.model import Model, get_model
 
+from examples.natural_plan import (
+    calendar_is_right,
+    first_slot,
+    meeting_is_right,
+    natural_plan,
+    stays,
+    trip_is_right,
+)
 from tests.files import write_lines
 from tests.printed import printed
-from tripwright.bridges.inspect_ai import natural_plan, star_search
-from tripwright.bridges.inspect_ai.out_of_domain import (
+from tripwright.bridges.inspect_ai.star_search import (
     DIALECT,
     FACE,
     PROMPT,
     WikipediaSearch,
-    calendar_is_right,
     exact_match,
-    first_slot,
-    meeting_is_right,
     read_questions,
-    stays,
-    trip_is_right,
+    star_search,
 )
 from tripwright.cli.main import main
 from tripwright.errors import UserError
@@ -397,7 +400,7 @@ def test_questions_are_flashrags_files(tmp_path):
     assert [question.id for question in questions] == ["nq/test_0", "musique/dev_0"]
     assert questions[0].input == "what is it?"
     (tmp_path / "nq" / "test.jsonl").write_text('{"id": 1, "question": "x"}\n')
-    with pytest.raises(UserError, match=r"nq/test\.jsonl:1: expected"):
+    with pytest.raises(UserError, match=r"nq/test\.jsonl:1: field 'golden_answers'"):
         read_questions(tmp_path)
     with pytest.raises(UserError, match="holds none of the sets nq, triviaqa"):
         read_questions(tmp_path / "nq")

@@ -33,7 +33,6 @@ from inspect_ai.model import (
     ContentReasoning,
     GenerateConfig,
     ModelOutput,
-    ModelUsage,
     get_model,
 )
 from inspect_ai.scorer import (
@@ -110,16 +109,6 @@ def completion_of(output: ModelOutput) -> Completion:
     return Completion(output.message.text, calls, finish_reason, usage, reasoning)
 
 
-def last_words(transcript: Transcript, model: str) -> ModelOutput:
-    """The answer (else the last turn) as a model's output, which the viewer shows first."""
-    turns = [segment.text for segment in transcript.segments if segment.role == "assistant"]
-    said = "".join(turns[-1:]) if transcript.answer is None else transcript.answer
-    output = ModelOutput.from_content(model, said)
-    asked, told = (int(transcript.usage[n]) for n in ("prompt_tokens", "completion_tokens"))
-    output.usage = ModelUsage(input_tokens=asked, output_tokens=told, total_tokens=asked + told)
-    return output
-
-
 def _message(message: dict[str, Any]) -> ChatMessage:
     made = [(call["id"], call["function"]) for call in message.get("tool_calls", ())]
     calls = [
@@ -186,10 +175,13 @@ def recorded(path: Path, places: Mapping[str, LinePlace]) -> Solver:
 
 
 def _keep(state: TaskState, record: dict[str, Any], transcript: Transcript, model: str) -> None:
-    """Raises EpisodeFault for an episode without a verdict, which is kept all the same."""
+    """The viewer shows the answer first, or else the last turn. Raises EpisodeFault for an episode
+    without a verdict, which is kept all the same."""
+    turns = ["", *(each.text for each in transcript.segments if each.role == "assistant")]
+    said = turns[-1] if transcript.answer is None else transcript.answer
     state.store.set(EPISODE, record)
     state.messages = chat_messages(transcript, "native", [])
-    state.output = last_words(transcript, model)
+    state.output = ModelOutput.from_content(model, said)
     state.completed = True
     if record["verdict"] is None:
         raise EpisodeFault(transcript.fault or "unscored for an unknown reason")
