@@ -189,21 +189,17 @@ def read_questions(folder: Path) -> list[Sample]:
             f"'{folder}' holds none of the sets {', '.join(SETS)}: expected FlashRAG's layout,"
             f" {folder}/nq/test.jsonl and so on."
         )
-    return [
-        _question(name, record, f"{path}:{number}")
-        for name, path in files.items()
-        for number, record in json_lines(path)
-    ]
-
-
-def _question(name: str, record: Any, where: str) -> Sample:
-    try:
-        line = FlashRagLine.model_validate(record)
-    except ValidationError as error:
-        raise UserError(f"{where}: {first_problem(error)}, expected FlashRAG's lines.") from None
-    text = line.question.strip().rstrip("?") + "?"
-    about = {"level": name}
-    return Sample(text, target=line.golden_answers, id=f"{name}/{line.id}", metadata=about)
+    samples = []
+    for name, path in files.items():
+        for number, record in json_lines(path):
+            try:
+                line = FlashRagLine.model_validate(record)
+            except ValidationError as error:
+                raise UserError(f"{path}:{number}: {first_problem(error)}.") from None
+            text, about = line.question.strip().rstrip("?") + "?", {"level": name}
+            whole = {"target": line.golden_answers, "id": f"{name}/{line.id}", "metadata": about}
+            samples.append(Sample(text, **whole))
+    return samples
 
 
 _NO_PUNCTUATION = str.maketrans("", "", string.punctuation)

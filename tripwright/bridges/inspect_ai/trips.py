@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import wraps
 from pathlib import Path
-from typing import Any, ParamSpec
+from typing import Any
 
 from anyio import to_thread
 from inspect_ai import Task, task
@@ -291,14 +291,11 @@ def without_words(record: Mapping[str, Any]) -> dict[str, Any]:
     return {**record, "transcript": {**outcome, "segments": segments}}
 
 
-Arguments = ParamSpec("Arguments")
-
-
-def in_one_line(make: Callable[Arguments, Task]) -> Callable[Arguments, Task]:
+def in_one_line(make: Callable[..., Task]) -> Callable[..., Task]:
     """A user's mistake as Inspect prints one."""
 
     @wraps(make)
-    def made(*args: Arguments.args, **named: Arguments.kwargs) -> Task:
+    def made(*args: Any, **named: Any) -> Task:
         try:
             return make(*args, **named)
         except UserError as error:
