@@ -5,7 +5,7 @@
 
 Nothing is measured: every figure is of `tripwright.training.fit`, and not verified on a GPU. A
 recipe that begins with another one's model is reckoned with the one that this begins with. A test
-holds table and lines to what is printed here (tests/training/test_real_recipes.py).
+holds table and lines to what is printed here (tests/training/test_recipes.py).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@ quickstart's model.
 
     python benchmarks/muon.py [--threads 2] [--steps 10]
 
-Both make the same update (tests/training/test_muon.py). Torch's works on one matrix at a time and
+Both make the same update (tests/training/test_optim.py). Torch's works on one matrix at a time and
 always in bfloat16; ours takes all matrices of one shape together, in the format that this processor
 multiplies fastest. Figures are medians over the steps, both in one run.
 """

@@ -1,12 +1,17 @@
-"""Table 8's figures, counted by hand, and the unit that goes with them."""
+"""Table 8's figures, counted by hand, and the unit that goes with them; row S3's check."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tripwright.data.statistics import statistics, token_counter
-from tripwright.data.trajectories import StoredEpisode, read_trajectories
+from tripwright.data.statistics import newcombe, reliability, statistics, token_counter
+from tripwright.data.trajectories import StoredEpisode, open_runs, read_trajectories
 from tripwright.domains import domain_of
 from tripwright.domains.travelplanner.query import Query
 from tripwright.errors import UserError
+from tripwright.statistics.rates import rate
 from tripwright.transcript import Segment, StopReason, ToolCall, Transcript
 
 
@@ -70,3 +75,123 @@ def test_wrong_tokenizers_and_files_are_one_line(tmp_path):
     (tmp_path / "empty.jsonl").write_text("\n")
     with pytest.raises(UserError, match="No trajectories in"):
         statistics(read_trajectories([tmp_path / "empty.jsonl"]))
+
+
+# ---- row S3's check: one policy on two sets of queries
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "low", "high"),
+    [
+        ((56, 70), (48, 80), 0.0524, 0.3339),
+        ((9, 10), (3, 10), 0.1705, 0.8090),
+        ((6, 7), (2, 7), 0.0582, 0.8062),
+        ((5, 56), (0, 29), -0.0381, 0.1926),
+    ],
+)
+def test_newcombe_s_printed_examples(first, second, low, high):
+    """Table II of Newcombe 1998, method 10."""
+    found = newcombe(rate(*first), rate(*second))
+    assert found["low"] == pytest.approx(low, abs=5e-5)
+    assert found["high"] == pytest.approx(high, abs=5e-5)
+
+
+def test_the_paper_s_own_figures_are_no_sure_difference():
+    found = newcombe(rate(44, 200), rate(38, 180))  # 22.0% (printed: 21.9%) of 200, 21.1% of 180
+    assert found["low"] < 0 < found["high"]
+
+
+Lines = list[dict[str, Any]]
+
+
+def outcomes(levels: str, passes: str, text: str, samples: int = 1) -> Callable[[Lines], Lines]:
+    """Lines of as many requests as there are letters: e, m or h; and 1 or 0 for each sample, - for
+    unscored."""
+
+    def change(lines: Lines) -> Lines:
+        made = []
+        for number, passed in enumerate(passes):
+            asked = number // samples
+            level = {"e": "easy", "m": "medium", "h": "hard"}[levels[asked]]
+            line = {
+                **lines[0],
+                "id": f"q{number}",
+                "request": {**lines[0]["request"], "level": level, "query": f"{text} {asked}"},
+            }
+            line["verdict"] = (
+                None if passed == "-" else {**lines[0]["verdict"], "final": passed == "1"}
+            )
+            made.append(line)
+        return made
+
+    return change
+
+
+def compared(
+    copied: Callable[..., Path], synthetic: Any, given: Any, **card: Any
+) -> dict[str, Any]:
+    runs = [
+        copied("planner_r1", synthetic, name="synthetic"),
+        copied("planner_r1", given, name="given", **card),
+    ]
+    return reliability(*open_runs(runs))
+
+
+def test_rates_differences_and_levels(copied):
+    found = compared(
+        copied, outcomes("eeeehhhh", "1111000-", "s"), outcomes("eehhhhhh", "11000001", "g")
+    )
+    assert found["synthetic"]["k"] == 4
+    assert found["synthetic"]["n"] == 7
+    assert found["given"]["k"] == 3
+    assert found["given"]["n"] == 8
+    assert found["difference"]["value"] == pytest.approx(4 / 7 - 3 / 8)
+    assert found["unscored"] == {"synthetic": 1, "given": 0}
+    assert list(found["levels"]) == ["easy", "hard"]
+    assert found["levels"]["hard"]["difference"]["value"] == pytest.approx(-1 / 6)
+
+
+def test_a_level_that_the_synthetic_queries_lack(copied):
+    found = compared(copied, outcomes("eeee", "1111", "s"), outcomes("eehh", "1100", "g"))
+    assert found["levels"]["hard"]["difference"] is None
+
+
+def test_samples_of_one_request_are_not_independent(copied):
+    one = compared(
+        copied, outcomes("eeee", "1111" * 4, "s", samples=4), outcomes("eeee", "1100", "g")
+    )
+    assert one["synthetic"]["n"] == 16
+    assert one["synthetic"]["low"] == pytest.approx(rate(4, 4)["low"])
+
+
+def test_what_cannot_be_compared(copied):
+    synthetic = copied("planner_r1", outcomes("ee", "10", "s"), name="a")
+    cases = {
+        "of one policy: policy kind is": copied(
+            "planner_r1",
+            outcomes("ee", "10", "g"),
+            name="b",
+            policy={"kind": "endpoint", "model": "m"},
+        ),
+        "of one policy: rules is": copied(
+            "planner_r1", outcomes("ee", "10", "g"), name="c", rules="official"
+        ),
+        "2 requests are in both runs": copied("planner_r1", outcomes("ee", "10", "s"), name="d"),
+        "No scored episode in": copied("planner_r1", outcomes("ee", "--", "g"), name="e"),
+    }
+    for why, given in cases.items():
+        with pytest.raises(UserError, match=why):
+            reliability(*open_runs([synthetic, given]))
+
+
+def test_where_the_endpoint_lives_makes_no_other_policy(copied):
+    runs = [
+        copied(
+            "planner_r1",
+            outcomes("e", "1", text),
+            name=text,
+            policy={"kind": "endpoint", "model": "m", "base_url": f"http://{text}"},
+        )
+        for text in ("a", "b")
+    ]
+    assert reliability(*open_runs(runs))["difference"]["value"] == 0
