@@ -7,6 +7,7 @@ TOOLS := .venv-tools
 UV := $(TOOLS)/bin/uv
 VERL := .venv-verl
 ENGINES := .venv-engines
+OPENENV := .venv-openenv
 MODEL := models/smollm2-135m
 GGUF := .venv-gguf
 EXTRAS := train lora trl web data postgres mcp inspect dev
@@ -15,7 +16,7 @@ CUDA := cuda-bindings cuda-toolkit nvidia-cudnn-cu13 nvidia-cusparselt-cu13 nvid
 
 SAMPLER ?= sglang
 
-.PHONY: setup lint types test verl verl-gpu verl-gpu-lock engines model quickstart lock licences audit clean
+.PHONY: setup lint types test verl verl-gpu verl-gpu-lock openenv engines model quickstart lock licences audit clean
 .DELETE_ON_ERROR:
 
 setup: $(STAMP)
@@ -53,6 +54,15 @@ $(VERL)/.installed: pyproject.toml requirements-verl.txt requirements-torch.txt
 	$(VERL)/bin/python -m pip install -qq -r requirements-verl.txt -r requirements-torch.txt
 	$(VERL)/bin/python -m pip install -qq --no-deps verl==0.9.1
 	$(VERL)/bin/python -m pip install -qq --no-deps --no-build-isolation -e .
+	@touch $@
+
+# OpenEnv wants an mcp that our own extra is past, so it has an environment of its own, too (docs/gateway.md).
+openenv: $(OPENENV)/.installed
+
+$(OPENENV)/.installed: pyproject.toml requirements-openenv.txt packages/tripwright-openenv/pyproject.toml
+	@test -x $(OPENENV)/bin/python || $(PYTHON) -m venv $(OPENENV)
+	$(OPENENV)/bin/python -m pip install -qq -r requirements-openenv.txt
+	$(OPENENV)/bin/python -m pip install -qq --no-deps --no-build-isolation -e . -e packages/tripwright-openenv
 	@touch $@
 
 # vLLM on a CPU, for tests/engines. It asks for a distribution called vllm, whose version ends in +cpu: without that it loads code
@@ -116,4 +126,4 @@ audit:
 	  echo "not audited, or not clean: the lines above say which. An index without advisories answers 'not found'." >&2; exit 1; }
 
 clean:
-	rm -rf $(VENV) $(TOOLS) $(VERL) $(ENGINES) $(GGUF) models .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	rm -rf $(VENV) $(TOOLS) $(VERL) $(ENGINES) $(OPENENV) $(GGUF) models .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

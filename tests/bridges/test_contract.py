@@ -4,7 +4,10 @@ and reward as `tripwright.play`. A bridge is a function (serve, turns) → Told,
 import asyncio
 import json
 import pickle
+import socket
+import threading
 from dataclasses import fields, replace
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -159,7 +162,38 @@ def verl(serve: Any, turns: list[str]) -> Told:
     return told(transcript, verdict)
 
 
-BRIDGES = [gateway, opened, inspect, verl]
+@cache
+def openenv_server() -> str:
+    """In this process, so that a test can break its tools."""
+    import uvicorn
+    from tripwright_env.server.app import app
+
+    listening = socket.create_server(("127.0.0.1", 0))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="warning"))
+    threading.Thread(target=server.run, args=([listening],), daemon=True).start()
+    return f"http://127.0.0.1:{listening.getsockname()[1]}"
+
+
+def openenv(serve: Any, turns: list[str]) -> Told:
+    pytest.importorskip("tripwright_env")
+    from tripwright_env import TripwrightEnv
+
+    shown: list[str] = []
+    with TripwrightEnv(base_url=openenv_server()).sync() as env:
+        result = env.reset(row=TASK)
+        while not result.done:
+            said = message(nth(turns, len(shown)))
+            try:
+                result = env.step(TripwrightEnv.action(said))
+            except RuntimeError as error:
+                assert "no route to host" in str(error)
+                return [], None
+            shown.append(result.observation.result)
+    found = {"reward": result.reward, **result.observation.metadata}
+    return [text for text in shown if text], outcome_of(found)
+
+
+BRIDGES = [gateway, opened, openenv, inspect, verl]
 
 
 @pytest.mark.parametrize("bridge", BRIDGES)

@@ -74,14 +74,15 @@ def task_set(
     split: str = "train",
     count: int = 1000,
     *,
+    first: int = 0,
     scale: str = "nano",
     dialect: str | None = None,
     rules: str | None = None,
     reward: str = "success",
 ) -> list[dict[str, Any]]:
     """Rows of a trainer's dataset, all of them JSON: requests that can be met, four in each of the
-    split's generated worlds. "train", "validation" and "test" share no world. By default the
-    first domain's first dialect, and the strictest rules.
+    split's generated worlds, from row `first` on. "train", "validation" and "test" share no world.
+    By default the first domain's first dialect, and the strictest rules.
 
     {"id", "query", "world": scale, "seed", "request", "dialect", "rules", "reward"}
 
@@ -89,16 +90,16 @@ def task_set(
     to a column.
     """
     spoken = dialect or next(iter(domains().values())).dialects[0].name
-    known, first = domain_of(spoken), named("split", split, SPLITS)
-    made = GeneratedTrips(known, (scale,), first, per_world=4)
+    known, first_world = domain_of(spoken), named("split", split, SPLITS)
+    made = GeneratedTrips(known, (scale,), first_world, per_world=4)
     judged_by = known.judge.rules_named(rules) if known.judge.rules else rules
     named("reward", reward, known.rewards)
     how = {"dialect": spoken, "rules": judged_by, "reward": reward}
     rows = []
-    for number in range(count):
+    for number in range(first, first + count):
         request, _ = made.at(number)
         asked = {"query": request.query, "request": json.dumps(request.record())}
-        where = {"world": scale, "seed": first + number // made.per_world}
+        where = {"world": scale, "seed": first_world + number // made.per_world}
         rows.append({"id": f"{split}-{number}", **asked, **where, **how})
     return rows
 
