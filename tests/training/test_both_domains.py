@@ -20,7 +20,6 @@ from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.rewards import SUCCESS
 from tripwright.domains.deeptravel.task import Errand
 from tripwright.domains.place import PlaceOptions
-from tripwright.domains.travelplanner.task import TripTask
 from tripwright.episode import close_session
 from tripwright.errors import UserError
 from tripwright.training.data_source import COLD_START, RL, data_identity, trips_of
@@ -147,12 +146,6 @@ def test_the_joint_reward_and_what_the_early_stop_saved(tmp_path):
     group.replayed = True
     assert describe([group])["replayed_solved"] == 1
     assert describe([group_of(tmp_path, spoil=4)])["failed_groups"] == 1.0
-
-
-def test_plans_are_judged_by_constraints_and_have_no_verifier(tmp_path):
-    path = tmp_path / "plain.toml"
-    path.write_text('name = "t"\n[grpo]\nsteps = 1\n')
-    assert isinstance(trips_of(load_recipe(path), RL).at(0), TripTask)
 
 
 @pytest.fixture

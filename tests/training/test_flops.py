@@ -1,6 +1,8 @@
 """FLOPs against torch's own counter, the formula of row P12 against the direct count, and what a
 rollout over a cache computes."""
 
+from types import SimpleNamespace
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -74,16 +76,9 @@ def test_lm_head_is_counted_only_where_it_is_computed():
 
 
 def test_shapes_of_configs_without_optional_fields():
-    class Config:
-        hidden_size, num_hidden_layers, num_attention_heads, intermediate_size, vocab_size = (
-            64,
-            2,
-            4,
-            128,
-            100,
-        )
-
-    assert ModelShape.of(Config) == ModelShape(64, 2, 4, 4, 16, 128, 100)
+    sizes = {"hidden_size": 64, "intermediate_size": 128, "vocab_size": 100}
+    config = SimpleNamespace(**sizes, num_hidden_layers=2, num_attention_heads=4)
+    assert ModelShape.of(config) == ModelShape(64, 2, 4, 4, 16, 128, 100)
 
 
 @pytest.mark.parametrize(

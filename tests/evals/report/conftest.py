@@ -10,12 +10,9 @@ import pytest
 
 from tests.conftest import verdict_record
 from tests.files import write_lines
+from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES
 from tripwright.statistics.rates import rate
 
-COMMONSENSE = (
-    "is_reasonable_visiting_city is_valid_restaurants is_valid_attractions is_valid_accommodation is_valid_transportation "
-    "is_valid_information_in_current_city is_valid_information_in_sandbox is_not_absent"
-).split()
 REQUEST = "Plan two days from Northport to Ashford."
 DAY = {
     "days": 1,
@@ -71,7 +68,7 @@ def episode(
     scored: bool = True,
     **more: Any,
 ) -> dict[str, Any]:
-    facts = {name: name not in failed for name in COMMONSENSE}
+    facts = {name: name not in failed for name in COMMONSENSE_NAMES}
     verdict = verdict_record(
         passed,
         {"commonsense": facts, "hard": {"valid_cost": "valid_cost" not in failed}},
