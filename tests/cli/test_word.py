@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from tests.files import read_lines
-from tripwright.domains.travelplanner.queries.reading import Gazetteer, mismatches
+from tripwright.domains.grammar import Gazetteer
+from tripwright.domains.travelplanner.queries.reading import mismatches
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.query import Query, read_queries
 from tripwright.world.generator import build_world

@@ -28,6 +28,7 @@ from tripwright.domains.desk import (
     problems_of,
     whole,
 )
+from tripwright.domains.grammar import Gazetteer
 from tripwright.domains.place import Place
 from tripwright.domains.travelplanner.oracle.explanation import explain, malformed, repairs
 from tripwright.domains.travelplanner.oracle.options import (
@@ -37,12 +38,7 @@ from tripwright.domains.travelplanner.oracle.options import (
 )
 from tripwright.domains.travelplanner.plan_view import plan_view, verdict_words
 from tripwright.domains.travelplanner.planning import replan
-from tripwright.domains.travelplanner.queries.reading import (
-    CITIES_BY_DAYS,
-    CouldNotInfer,
-    Gazetteer,
-    complete,
-)
+from tripwright.domains.travelplanner.queries.reading import CITIES_BY_DAYS, CouldNotInfer, complete
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.queries.wording import LARGEST_BUDGET_USD, word_query
 from tripwright.domains.travelplanner.query import MOST_PEOPLE, Query

@@ -14,13 +14,9 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from tripwright.domains.grammar import Gazetteer
 from tripwright.domains.travelplanner.queries.reading import WISHES as KINDS
-from tripwright.domains.travelplanner.queries.reading import (
-    CouldNotInfer,
-    Gazetteer,
-    complete,
-    lacking,
-)
+from tripwright.domains.travelplanner.queries.reading import CouldNotInfer, complete, lacking
 from tripwright.errors import UserError, counted, described, first_problem, printable
 from tripwright.files import csv_rows, json_lines
 from tripwright.world.store import World

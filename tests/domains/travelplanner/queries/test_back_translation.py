@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
+from tripwright.domains.grammar import Gazetteer
 from tripwright.domains.travelplanner.queries.back_translation import (
     GRAMMAR_TRIES,
     Pool,
     back_translate,
     word_checked,
 )
-from tripwright.domains.travelplanner.queries.reading import Gazetteer, mismatches
+from tripwright.domains.travelplanner.queries.reading import mismatches
 from tripwright.domains.travelplanner.queries.wording import word_query
 from tripwright.domains.travelplanner.query import Query
 from tripwright.llm.client import ChatEndpoint

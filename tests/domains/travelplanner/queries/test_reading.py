@@ -6,12 +6,8 @@ from typing import Any
 import pytest
 
 from tests.files import read_lines
-from tripwright.domains.travelplanner.queries.reading import (
-    CouldNotInfer,
-    Gazetteer,
-    complete,
-    grammar,
-)
+from tripwright.domains.grammar import Gazetteer
+from tripwright.domains.travelplanner.queries.reading import CouldNotInfer, complete, grammar
 from tripwright.domains.travelplanner.query import read_queries
 from tripwright.errors import UserError
 from tripwright.world.scales import CUISINES

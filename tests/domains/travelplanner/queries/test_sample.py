@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
+from tripwright.domains.grammar import Gazetteer
 from tripwright.domains.travelplanner.oracle.planner import solve
 from tripwright.domains.travelplanner.plan.parse import parse_days
 from tripwright.domains.travelplanner.plan.plan import to_official
-from tripwright.domains.travelplanner.queries.reading import CITIES_BY_DAYS, Gazetteer, mismatches
+from tripwright.domains.travelplanner.queries.reading import CITIES_BY_DAYS, mismatches
 from tripwright.domains.travelplanner.queries.sample import (
     KINDS,
     OFFICIAL_MIX,

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from tripwright.domains.grammar import Gazetteer
 from tripwright.domains.travelplanner.oracle.options import FORBIDDEN_BY_RULE
-from tripwright.domains.travelplanner.queries.reading import Gazetteer, mismatches
+from tripwright.domains.travelplanner.queries.reading import mismatches
 from tripwright.domains.travelplanner.queries.wording import (
     ROOM_TYPE,
     TRANSPORTATION,

@@ -17,7 +17,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tripwright.domains.travelplanner.queries.reading import Gazetteer, Mismatch, mismatches
+from tripwright.domains.grammar import Gazetteer
+from tripwright.domains.travelplanner.queries.reading import Mismatch, mismatches
 from tripwright.domains.travelplanner.queries.wording import Style, word_query
 from tripwright.domains.travelplanner.query import Query
 from tripwright.llm.client import ChatEndpoint, Completion, Fault

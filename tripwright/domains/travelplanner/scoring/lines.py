@@ -25,13 +25,13 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
+from tripwright.domains.grammar import Gazetteer
 from tripwright.domains.travelplanner.plan.itinerary import plan_of_text
 from tripwright.domains.travelplanner.plan.parse import parse_days
 from tripwright.domains.travelplanner.plan.plan import CityOf, to_official
 from tripwright.domains.travelplanner.queries.reading import (
     WISHES,
     CouldNotInfer,
-    Gazetteer,
     complete,
     mismatches,
 )

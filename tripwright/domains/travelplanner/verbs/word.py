@@ -14,13 +14,13 @@ from typing import Any
 
 from tripwright.cli.options import KEY_VARIABLE, Json, argument, flag, option
 from tripwright.cli.table import print_figures
+from tripwright.domains.grammar import Gazetteer
 from tripwright.domains.travelplanner.queries.back_translation import (
     Pool,
     Wording,
     back_translate,
     word_checked,
 )
-from tripwright.domains.travelplanner.queries.reading import Gazetteer
 from tripwright.domains.travelplanner.queries.wording import Style, unwordable
 from tripwright.domains.travelplanner.query import Query, iter_queries
 from tripwright.errors import UserError
