@@ -9,14 +9,15 @@ from tools or travellers is data as well, and the page makes text nodes of it.""
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, Literal
 
 from tripwright.domains.place import Place
+from tripwright.domains.wording import MONTHS, capitalised, listed
 from tripwright.episode import Policy
-from tripwright.errors import UserError
+from tripwright.errors import UserError, counted
 
 Json = Mapping[str, Any]
 FieldKind = Literal["place", "date", "count", "money", "choice", "choices", "time", "text", "texts"]
@@ -40,6 +41,8 @@ class FormField:
     unit: str | None = None  # "USD", "days"
     help: str = ""
     default: Any = None
+    says: str = "{}"  # in `sentence`, of a value; what is counted by a count
+    unsaid: str = ""  # there, where the field is empty
 
     def schema(self) -> Json:
         """As JSON Schema. Names of places are left out: a large world has hundreds, and its tools
@@ -83,12 +86,54 @@ def whole(found: Iterable[Span], length: int) -> Iterator[Span]:
 class Understood:
     """Words as form values. `spans` cover every word of the text, in order; `missing` says, by
     field, what has still to be asked for, as a question. `problem` says in one line all that
-    keeps the words from being a request, where more than silence does (silence is in `missing`)."""
+    keeps the words from being a request, where more than silence does (silence is in `missing`).
+    `sentence`: what was understood; `cannot`: wishes, in the traveller's words, that were
+    understood and that nothing here can keep; `unread`: words that were not understood."""
 
     values: Json
     spans: tuple[Span, ...]
     missing: Mapping[str, str]
     problem: str | None = None
+    sentence: str = ""
+    cannot: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
+
+
+def sentence(fields: Sequence[FormField], values: Json, asked: Container[str] = ()) -> str:
+    """The request in one sentence, made of the form alone, which is read as the same request.
+    `asked`: what is still to be asked for."""
+    said = {
+        field.name: field.unsaid if is_empty else _said(field, values[field.name])
+        for field in fields
+        for is_empty in [values.get(field.name) in EMPTY]
+        if field.name not in asked and (field.unsaid if is_empty else True)
+    }
+    if values.get("depart_date") and values.get("return_date"):
+        first, last = (said[name].split()[-3:] for name in ("depart_date", "return_date"))
+        same = 0 if first[2] != last[2] else 1 if first[1] != last[1] else 2
+        said["depart_date"] = f"{' '.join(first[: 3 - same])} to {' '.join(last)}"
+        del said["return_date"]
+    if children := values.get("children"):
+        adults = (values.get("party_size") or children) - children
+        young = "1 child" if children == 1 else f"{children} children"
+        said["party_size"] = f"{counted(adults, 'adult')}, {young}"
+        del said["children"]
+    return capitalised(", ".join(said.values()))
+
+
+def _said(field: FormField, value: Any) -> str:
+    match field.kind:
+        case "count":
+            return counted(value, field.says)
+        case "money":
+            amount = f"{value:,.2f}".removesuffix(".00")
+            value = f"${amount}" if field.unit == "USD" else f"{amount} {field.unit}"
+        case "date":
+            date = datetime.date.fromisoformat(value)
+            value = f"{date.day} {MONTHS[date.month - 1]} {date.year}"
+        case "choices" | "texts":
+            value = listed(list(map(str, value)))
+    return field.says.format(value)
 
 
 @dataclass(frozen=True)

@@ -174,8 +174,9 @@ def made_grammar(
     templates: Iterable[tuple[str, str]],
     own_slots: Mapping[str, str],
     meaningless: Mapping[str, str],
+    more: Mapping[str, Piece] | None = None,
 ) -> Grammar:
-    """Of (field, template)."""
+    """Of (field, template). `more`: slots of a reader's own."""
     numbers, digits = frozenset("#"), frozenset("0123456789")
     slots = {
         "n": Piece("#[0-9]{1,2} ", numbers, False),
@@ -187,6 +188,7 @@ def made_grammar(
         "place": Piece("@[^@]+@ ", frozenset("@"), False),
         "month": _piece("|".join(MONTHS), {}),
         "cuisine": _piece("|".join(CUISINES), {}),
+        **(more or {}),
     }
     for name, template in own_slots.items():
         slots[name] = _piece(template, slots)

@@ -17,6 +17,7 @@ from datetime import MAXYEAR, datetime, timedelta
 from datetime import date as Date
 from typing import Any
 
+from tripwright.domains import travellers
 from tripwright.domains.deeptravel.cards import (
     RISKS,
     Cards,
@@ -52,6 +53,7 @@ from tripwright.domains.deeptravel.requests.intents import (
 from tripwright.domains.deeptravel.requests.words import (
     UnreadableRequest,
     heard_request,
+    passed_over,
     word_request,
 )
 from tripwright.domains.deeptravel.worlds.worlds import CityMap, WorldProvider
@@ -67,15 +69,16 @@ from tripwright.domains.desk import (
     PlanPart,
     RequestChange,
     RouteStop,
-    Span,
     State,
     TripView,
     Understood,
     problems_of,
+    sentence,
     unknown,
     whole,
 )
 from tripwright.domains.place import Place
+from tripwright.domains.travellers import Takes
 from tripwright.domains.wording import capitalised
 from tripwright.errors import UserError, counted
 from tripwright.verdict import FORMAT, SCHEMA, Fact, Verdict
@@ -87,10 +90,11 @@ MOST_VISITS = 2  # the agent has seven look-ups, and ways to look for a near hot
 LARGEST_BUDGET_USD = 1_000_000
 MOST_WORDS = 400  # of a text; the patterns of longer ones take time
 WORDINGS = 50  # that are tried before a request is given up as one that has no words
-ASKED = {
-    "origin": "Where does the trip start?",
-    "destination": "Where shall it go?",
-    "depart_date": "When does it start?",
+CLOCKS = {
+    "depart_after": "leave after {}",
+    "arrive_by": "arrive by {}",
+    "return_after": "return after {}",
+    "return_by": "back home by {}",
 }
 BUDGETS: tuple[Wish, ...] = ("total_budget", "nightly_budget")
 
@@ -115,25 +119,32 @@ def form(place: Place) -> tuple[FormField, ...]:
     day = {"kind": "date", "low": world.dates[0], "high": world.dates[-1]}
     money = {"kind": "money", "low": 1, "high": LARGEST_BUDGET_USD, "unit": "USD"}
     fields: dict[str, dict[str, Any]] = {
-        "origin": city,
-        "destination": city,
+        "origin": city | {"says": "from {}"},
+        "destination": city | {"says": "to {}"},
         "depart_date": day | needed,
-        "return_date": day | {"help": "Leave it empty for one way."},
+        "return_date": day | {"help": "Leave it empty for one way.", "unsaid": "one way"},
         "nights": {
             "kind": "count",
             "low": 1,
             "high": MOST_NIGHTS,
             "help": "Of a trip one way. With a return it is every night until then.",
+            "says": "night",
         },
-        "party_size": {"kind": "count", "low": 1, "high": MOST_PEOPLE, "default": 1} | needed,
-        "transport": {"kind": "choice", "options": ("flight", "train")},
-        **dict.fromkeys((*OF_WAY_THERE, *OF_WAY_BACK), {"kind": "time"}),
-        **dict.fromkeys(BUDGETS, money),
-        "hotel": {"kind": "text", "help": "Its name, or that of a chain."},
-        "hotel_near": {"kind": "text", "help": "A place in that city; near is up to 3 km."},
+        "party_size": {"kind": "count", "low": 1, "high": MOST_PEOPLE, "says": "person"} | needed,
+        "transport": {"kind": "choice", "options": ("flight", "train"), "says": "by {}"},
+        **{name: {"kind": "time", "says": says} for name, says in CLOCKS.items()},
+        "total_budget": money | {"says": "at most {} in all"},
+        "nightly_budget": money | {"says": "at most {} a night"},
+        "hotel": {"kind": "text", "help": "Its name, or that of a chain.", "says": "hotel {}"},
+        "hotel_near": {
+            "kind": "text",
+            "help": "A place in that city; near is up to 3 km.",
+            "says": "hotel near {}",
+        },
         "visit": {
             "kind": "texts",
             "help": f"Up to {MOST_VISITS}, or one beside a hotel near a place; by their names.",
+            "says": "visit {}",
         },
     }
     return tuple(FormField(name, label, **fields[name]) for name, label in LABELS.items())
@@ -237,22 +248,40 @@ def values(request: TravelRequest) -> dict[str, Any]:
 
 
 def read(text: str, place: Place) -> Understood:
-    """What the reader of the grammar finds. A text that says less than a whole trip, or says it in
-    other words, is read by nobody here."""
-    found: dict[str, Any] = {}
-    spans: list[Span] = []
+    """As the requests of this domain are worded, or as travellers type."""
+    world, fields = provider_at(place).world, form(place)
+    if len(text.split()) <= MOST_WORDS and (worded := _worded_request(text, fields)):
+        return worded
+
+    def around(city: str) -> Iterator[str]:
+        yield from (stay.name for stay in world.accommodations(city))
+        yield from CityMap(world, city).spots
+
+    takes = Takes(
+        {"budget": "total_budget"},
+        {"transport": {"no flight": "train"}},
+        around,
+        ("return_date",),
+    )
+    return travellers.read(text, fields, world.cities, takes)
+
+
+def _worded_request(text: str, fields: Sequence[FormField]) -> Understood | None:
+    """What the reader of the grammar finds; None where it finds no request, or passes over words
+    that are more than manners."""
     try:
-        if len(text.split()) <= MOST_WORDS:
-            request, spans = heard_request(text)
-            found = values(request)
-            # who is not said to come along is nobody for the reader; the form's default says so
-            if not any(span.field == "party_size" for span in spans):
-                del found["party_size"]
+        asked, spans = heard_request(text)
     except UnreadableRequest:
-        pass
-    found = {name: value for name, value in found.items() if value not in EMPTY}
-    missing = {name: question for name, question in ASKED.items() if name not in found}
-    return Understood(found, tuple(whole(spans, len(text))), missing)
+        return None
+    if passed_over(text, spans):
+        return None
+    found = {name: value for name, value in values(asked).items() if value not in EMPTY}
+    parts = tuple(whole(spans, len(text)))
+    missing = {}
+    if not any(span.field == "party_size" for span in spans):
+        del found["party_size"]
+        missing["party_size"] = travellers.ASKED["party_size"]
+    return Understood(found, parts, missing, None, sentence(fields, found))
 
 
 # ---- no plan

@@ -13,7 +13,9 @@ from dataclasses import replace
 from statistics import fmean
 from typing import Any, NamedTuple
 
+from tripwright.domains import travellers
 from tripwright.domains.desk import (
+    EMPTY,
     Desk,
     FieldProblem,
     FormField,
@@ -26,10 +28,12 @@ from tripwright.domains.desk import (
     TripView,
     Understood,
     problems_of,
+    sentence,
     whole,
 )
-from tripwright.domains.grammar import Gazetteer
+from tripwright.domains.grammar import UNCLEAR, Gazetteer
 from tripwright.domains.place import Place
+from tripwright.domains.travellers import Takes
 from tripwright.domains.travelplanner.oracle.explanation import explain, malformed, repairs
 from tripwright.domains.travelplanner.oracle.options import (
     FORBIDDEN_BY_RULE,
@@ -41,7 +45,7 @@ from tripwright.domains.travelplanner.planning import replan
 from tripwright.domains.travelplanner.queries.reading import CITIES_BY_DAYS, CouldNotInfer, complete
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.queries.wording import LARGEST_BUDGET_USD, word_query
-from tripwright.domains.travelplanner.query import MOST_PEOPLE, Query
+from tripwright.domains.travelplanner.query import MOST_PEOPLE, Besides, Query
 from tripwright.domains.travelplanner.rules.evaluate import judge
 from tripwright.domains.travelplanner.rules.lookup import from_to, name_and_city, travel_mode
 from tripwright.domains.wording import capitalised
@@ -171,18 +175,11 @@ FIELDS = {
 }
 WISHES = {
     "room_type": "room type",
-    "house_rule": "house rule",
+    "house_rules": "house rule",
     "cuisines": "cuisine",
     "transportation": "transportation",
 }
 ORDER = ("origin", "destination", "depart_date", "return_date", *list(FIELDS)[2:], *WISHES)
-ASKED = {
-    "origin": "Where does the trip start?",
-    "destination": "Where shall it go?",
-    "depart_date": "When does it start?",
-    "return_date": "When does it end?",
-    "budget_usd": "What may the whole trip cost, in US dollars?",
-}
 
 
 def form(place: Place) -> tuple[FormField, ...]:
@@ -192,18 +189,40 @@ def form(place: Place) -> tuple[FormField, ...]:
     to_state = "A city for trips of up to 3 days, a state for longer ones."
     in_state = "In a state: 2 in five days and 3 in seven where nothing is said."
     most, most_usd = max(CITIES_BY_DAYS.values()), LARGEST_BUDGET_USD
+    needed, days = {"required": True}, {"required": True, "low": first, "high": last}
+    of_children = "Each counts as one more person; ages and fares are not known here."
+    many: dict[str, Any] = {"low": 1, "high": MOST_PEOPLE}
+    usd: dict[str, Any] = {"low": 1, "high": most_usd, "unit": "USD"}
     return (
-        FormField("origin", "From", "place", True, tuple(cities)),
-        FormField("destination", "To", "place", True, where, help=to_state),
-        FormField("depart_date", "Leave on", "date", True, low=first, high=last),
-        FormField("return_date", "Return on", "date", True, low=first, high=last),
-        FormField("cities", "Cities to visit", "count", low=1, high=most, help=in_state),
-        FormField("party_size", "People", "count", low=1, high=MOST_PEOPLE, default=ALONE),
-        FormField("budget_usd", "Budget for all", "money", True, low=1, high=most_usd, unit="USD"),
+        FormField("origin", "From", "place", True, tuple(cities), says="from {}"),
+        FormField("destination", "To", "place", True, where, help=to_state, says="to {}"),
+        FormField("depart_date", "Leave on", "date", **days, says="leaving {}"),
+        FormField("return_date", "Return on", "date", **days, says="back {}"),
+        FormField(
+            "cities", "Cities to visit", "count", low=1, high=most, help=in_state, says="city"
+        ),
+        FormField("party_size", "People", "count", **needed, **many, says="person"),
+        FormField(
+            "children", "Children among them", "count", **many, help=of_children, says="child"
+        ),
+        FormField("budget_usd", "Budget for all", "money", **needed, **usd, says="at most {}"),
         FormField("room_type", "Room", "choice", options=tuple(ROOM_TYPES)),
-        FormField("house_rule", "The house must allow", "choice", options=tuple(FORBIDDEN_BY_RULE)),
-        FormField("cuisines", "Cuisines", "choices", options=tuple(CUISINES)),
+        FormField(
+            "house_rules",
+            "The house must allow",
+            "choices",
+            options=tuple(FORBIDDEN_BY_RULE),
+            says="{} allowed",
+        ),
+        FormField("cuisines", "Cuisines", "choices", options=tuple(CUISINES), says="{} food"),
         FormField("transportation", "Transport", "choice", options=TRANSPORTATION),
+        FormField(
+            "without",
+            "Without",
+            "texts",
+            help="Names of places, or of cities of a state.",
+            says="without {}",
+        ),
     )
 
 
@@ -234,18 +253,21 @@ def request(values: Mapping[str, Any], place: Place) -> Query:
 def _query(values: Mapping[str, Any], first: datetime.date, days: int) -> Query:
     dates = [str(first + datetime.timedelta(days=day)) for day in range(days)]
     record: dict[str, Any] = {key: values.get(name) for name, key in FIELDS.items()}
-    record["people_number"] = record["people_number"] or ALONE
     record["visiting_city_number"] = values.get("cities") or next(
         count for longest, count in sorted(CITIES_BY_DAYS.items()) if days <= longest
     )
     wishes = {kind: values.get(name) or None for name, kind in WISHES.items()}
+    first_rule, *rules = values.get("house_rules") or [None]
+    wishes["house rule"] = first_rule
     record |= {"days": days, "date": dates, "query": "", "local_constraint": wishes}
-    return Query.model_validate(record)
+    besides = Besides(house_rules=rules, without=values.get("without") or [])
+    return Query.model_validate(record | ({"besides": besides} if besides != Besides() else {}))
 
 
 def values(query: Query) -> dict[str, Any]:
     fields = _values(query.record())
-    return fields | {"cuisines": fields["cuisines"] or []}
+    besides = {"house_rules": query.house_rules, "without": query.without, "children": None}
+    return fields | besides | {"cuisines": fields["cuisines"] or []}
 
 
 def _values(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -254,32 +276,67 @@ def _values(record: Mapping[str, Any]) -> dict[str, Any]:
     values = {name: record.get(key) for name, key in FIELDS.items()}
     values |= {"depart_date": dates[0], "return_date": dates[-1]}
     values |= {name: wishes.get(kind) for name, kind in WISHES.items()}
+    values["house_rules"] = [wishes["house rule"]] if wishes.get("house rule") else []
     return {name: values[name] for name in ORDER}
 
 
 # ---- words → form
 
 
+TAKES = Takes(
+    {"budget": "budget_usd", "room": "room_type", "rule": "house_rules", "cuisine": "cuisines"}
+    | {"transport": "transportation"},
+)
+
+
 def read(text: str, place: Place) -> Understood:
-    """What the reader of requests finds, and which words gave it."""
-    places, unread = Gazetteer(place.source.cities), None
+    """As travellers type, or as official requests are worded: what leaves fewer words unread."""
+    fields, cities = form(place), place.source.cities
+    typed = travellers.read(text, fields, cities, TAKES)
+    if not typed.unread and not typed.missing or len(text) > travellers.LONGEST_TEXT:
+        return typed
+    official = _official(text, fields, Gazetteer(cities))
+    return min(typed, official, key=lambda each: len(each.missing) + len(each.unread))
+
+
+def _official(text: str, fields: Sequence[FormField], places: Gazetteer) -> Understood:
     try:
         completed = complete({"query": text}, places)
-        record, phrases = completed.record, completed.said
+        record, phrases, problems = completed.record, completed.said, {}
     except CouldNotInfer as problem:
-        record, phrases, unread = problem.fields, problem.said, str(problem)
-    said = {name: value for name, value in _values(record).items() if value not in (None, "", [])}
-    # left out, so that silence changes no number that stands in the form
+        record, phrases, problems = problem.fields, problem.said, problem.problems
+    said = {name: value for name, value in _values(record).items() if value not in EMPTY}
+    # a number that is not said is asked for
     found = {name: value for name, value in said.items() if (name, value) != ("party_size", ALONE)}
     names = {key: name for name, key in (*FIELDS.items(), *WISHES.items())}
     names |= {"date": "depart_date", "days": "return_date"}
+    if any(each.field == "people_number" for each in phrases) and "people_number" not in problems:
+        found |= {"party_size": record["people_number"]}
     read_spans = [
         Span(each.words[0].start, each.words[-1].end, names[each.field])
         for each in phrases
         if names.get(each.field) in found
     ]
-    missing = {name: question for name, question in ASKED.items() if found.get(name) is None}
-    return Understood(found, tuple(whole(read_spans, len(text))), missing, unread)
+    wrong = problems_of(fields, found)
+    missing = {
+        each.field: each.message for each in wrong if found.pop(each.field, None) is not None
+    }
+    by_name = {field.name: field for field in fields}
+    missing |= travellers.unsaid(by_name, TAKES, {**missing, **found})
+    unread = [text[e.words[0].start : e.words[-1].end] for e in phrases if e.field == UNCLEAR]
+    unread += [
+        words
+        for name, words in problems.items()
+        if names.get(name, "text") not in (*missing, "text")
+    ]
+    return Understood(
+        found,
+        tuple(whole(read_spans, len(text))),
+        missing,
+        "; ".join(problems.values()) or None,
+        sentence(fields, found),
+        unread=tuple(unread),
+    )
 
 
 # ---- why there is no plan

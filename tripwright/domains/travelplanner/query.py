@@ -77,6 +77,14 @@ class LocalConstraint(BaseModel):
         return self
 
 
+class Besides(BaseModel):
+    """Wishes of travellers that the benchmark has no field for: the exact planner keeps them and
+    the desk checks them; the benchmark's rules do not look."""
+
+    house_rules: list[str] = []  # beside the one of `LocalConstraint`
+    without: list[str] = []  # names of cities, stays, restaurants and sights
+
+
 class Query(BaseModel):
     """A trip request. `dest` is a city for 3-day trips and a state for 5 and 7 days; `budget` is in
     US dollars for the whole party."""
@@ -95,6 +103,17 @@ class Query(BaseModel):
     budget: Annotated[int | float, PlainNumber]
     query: str
     level: str | None = None
+    besides: Besides | None = Field(None, exclude_if=lambda besides: besides is None)
+
+    @property
+    def without(self) -> list[str]:
+        return self.besides.without if self.besides else []
+
+    @property
+    def house_rules(self) -> list[str]:
+        """All that a stay must allow."""
+        first = self.local_constraint.house_rule
+        return [*([first] if first else ()), *(self.besides.house_rules if self.besides else ())]
 
     @property
     def party_size(self) -> int:

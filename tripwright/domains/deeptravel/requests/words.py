@@ -295,12 +295,26 @@ def read_request(text: str) -> TravelRequest:
     return heard_request(text)[0]
 
 
+def passed_over(text: str, heard: Sequence[Span]) -> list[str]:
+    """Words beside the route and what was heard that no opening, greeting or closing has."""
+    table, route = grammar(), _route(text)[0]
+    manners = [*table["greetings"], *table["closings"], *table["lead_ins"], *table["nouns"]]
+    manners += [*table["going"], *(ask for ask, _ in table["asks"]), "and", *_VOICE.values()]
+    known = set(re.findall(r"\w+", " ".join(manners).lower()))
+    rest = text
+    for start, end in (route.span(), *((each.start, each.end) for each in heard)):
+        rest = f"{rest[:start]}{' ' * (end - start)}{rest[end:]}"
+    return [word for word in re.findall(r"[\w']+", rest) if word.lower() not in known]
+
+
 def heard_request(text: str) -> tuple[TravelRequest, list[Span]]:
     """The same, and where it is said: cities and days alone, parties and wishes with the words
     around them."""
     match, is_back = _route(text)
     said = {slot: words for slot, words in match.groupdict().items() if words}
     heard = [Span(*match.span(slot), _OF_ROUTE[slot]) for slot in said]
+    alone = ((text.find(words), words) for words in grammar()["party"]["alone"])
+    heard += [Span(at, at + len(words), "party_size") for at, words in alone if at >= 0]
     try:
         fields = {_OF_ROUTE[slot]: SLOTS[slot][1](words) for slot, words in said.items()}
         if is_back and "back" not in said:

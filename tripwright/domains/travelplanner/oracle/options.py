@@ -212,8 +212,10 @@ def stays(query: Query, world: World, city: str) -> list[Stay]:
 
 
 def _keeps_wishes(query: Query, row: Accommodation) -> bool:
-    rule, room = query.local_constraint.house_rule, query.local_constraint.room_type
-    if rule and FORBIDDEN_BY_RULE[rule] in row.house_rules:
+    room, forbidden = query.local_constraint.room_type, row.house_rules
+    if any(FORBIDDEN_BY_RULE[rule] in forbidden for rule in query.house_rules):
+        return False
+    if row.name.strip() in query.without:
         return False
     return not room or row.room_type in ROOM_TYPES[room]
 
@@ -400,7 +402,7 @@ def city_pool(query: Query, world: World) -> list[str]:
     return [
         city
         for city in world.states[query.dest]
-        if city != query.org and world.cities[city] == query.dest
+        if city != query.org and world.cities[city] == query.dest and city not in query.without
     ]
 
 
@@ -484,7 +486,7 @@ class Problem:
         return cents(rows[0].average_cost_usd) if rows else 0
 
     def _meals(self, city: str) -> tuple[list[Restaurant], list[Meals]]:
-        rows = restaurants(self.world, city)
+        rows = [row for row in restaurants(self.world, city) if self._is_wanted(row)]
         most = max(len(MEALS) * (self.lengths[-1] - 1), len(self.wanted))
         return rows, cheapest_meals(rows, self.wanted, most + 2 * len(MEALS) * self.livable)
 
@@ -496,8 +498,11 @@ class Problem:
         return {row[:-1]: city for row, city in rows if _is_precise(row)}
 
     def _sights(self, city: str) -> tuple[str, ...]:
-        rows = attractions(self.world, city)
+        rows = filter(self._is_wanted, attractions(self.world, city))
         return tuple(row.name for row in rows if self._first.get(row[:-1], city) == city)
+
+    def _is_wanted(self, row: Restaurant | Attraction) -> bool:
+        return row.name.strip() not in self.query.without
 
     def legs(self, origin: str, destination: str, day: int, driving: bool) -> Iterator[Leg]:
         """Those of the whole party on the day with this index, by own car or else by flight and
