@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import signal
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -80,11 +81,11 @@ class AssistantTools:
         return types.CallToolResult(content=content, structured_content=found, is_error=is_error)
 
     def _plan(self, name: str, said: Json) -> Json:
-        request, why = self._request(said), name == "explain_infeasible"
+        (request, cannot), why = self._request(said), name == "explain_infeasible"
         source, rules = self.place.source, self.judge.rules_named(None)
         with self.plans.at_most(PLAN_SECONDS):
             solved = self.plans.solve(request, source, False, None, why, rules)
-        found = {"query": request.record(), **solved}
+        found = {"query": request.record(), **({"cannot": cannot} if cannot else {}), **solved}
         if (plan := solved["plan"]) is not None:
             found["verdict"] = self.plans.judge(request, plan, source, rules).record()
         return found
@@ -93,18 +94,19 @@ class AssistantTools:
         plan, rules = said.pop("plan", None), self.judge.rules_named(said.pop("rules", None))
         if not isinstance(plan, list):
             raise UserError(f"plan: expected a list of days, found {described(plan)}.")
-        return self.plans.judge(self._request(said), plan, self.place.source, rules).record()
+        return self.plans.judge(self._request(said)[0], plan, self.place.source, rules).record()
 
-    def _request(self, fields: Json) -> Any:
+    def _request(self, fields: Json) -> tuple[Any, Sequence[str]]:
+        """And wishes that were understood and that nothing here can keep."""
         if "text" not in fields:
-            return self.desk.request(fields, self.place)
+            return self.desk.request(fields, self.place), ()
         if len(fields) > 1 or not isinstance(fields["text"], str):
             found = ", ".join(f"{name} ({described(value)})" for name, value in fields.items())
             raise UserError(f"Give the request as a text, or in fields: found {found}.")
         understood = self.desk.read(fields["text"], self.place)
         if unclear := understood.problem or " ".join(understood.missing.values()):
             raise UserError(f"The request is not understood: {unclear}")
-        return self.desk.request(understood.values, self.place)
+        return self.desk.request(understood.values, self.place), understood.cannot
 
 
 def _tool(parameters: Json, **named: Any) -> types.Tool:

@@ -100,7 +100,8 @@ class Typed(Gazetteer):
         found, codes, at = list[Word](), _currencies(), 0
         while at < len(words):
             word, behind = words[at], words[at + 1] if at + 1 < len(words) else None
-            number, code = word, behind and codes.get(behind.plain)
+            number: Word | None = word
+            code = codes.get(behind.plain) if behind else None
             after = words[at + 2] if at + 2 < len(words) else None
             if word.plain in codes:
                 number, code = behind, codes[word.plain]
@@ -244,8 +245,14 @@ def known_words() -> frozenset[str]:
 
 LISTS = ("rule", "cuisine", "visit", "without")  # of which a text may state several
 # of changes, which make no sense of a trip that nobody has planned
-CHANGES = ("cheaper", "comfort", "later", "earlier", "longer", "shorter", "more people")
-CHANGES += ("fewer people", "more cities", "fewer cities", "another hotel", "with_city", "drop")
+CHANGES = (
+    """
+cheaper;comfort;later;earlier;longer;shorter;more people;fewer people;more cities;fewer cities
+another hotel;with_city;drop;drop transport;drop room;drop cuisine
+""".strip()
+    .replace("\n", ";")
+    .split(";")
+)
 
 
 def quoted(words: Sequence[str], word: str = "and") -> str:
@@ -262,9 +269,19 @@ class Facts:
     questions: dict[str, str] = field(default_factory=dict)
     beyond: list[str] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
+    sorry: list[int] = field(default_factory=list)  # where "no, wait" stands
 
-    def words(self, said: Said) -> str:
-        return self.text[said.words[0].start : said.words[-1].end]
+    def words(self, words: Sequence[Word]) -> str:
+        return self.text[words[0].start : words[-1].end]
+
+    def of(self, *facts: str) -> list[str]:
+        """The words that state them."""
+        return [self.words(said.words) for fact in facts for _, said in self.values.get(fact, ())]
+
+    def give_up(self, words: list[Word]) -> None:
+        if words:
+            self.unread.append(self.words(words))
+            words.clear()
 
     def state(self, fact: str, value: Any, said: Said) -> None:
         self.values.setdefault(fact, []).append((value, said))
@@ -276,37 +293,33 @@ class Facts:
         """None where nothing is said, or two things are: that is a question then."""
         values = self.all(fact)
         if len(values) > 1:
-            said = [self.words(said) for _, said in self.values[fact]]
-            self.questions[question or fact] = f"Which one is meant: {quoted(said, 'or')}?"
+            words = quoted(self.of(fact), "or")
+            self.questions[question or fact] = f"Which one is meant: {words}?"
         return values[0] if len(values) == 1 else None
 
 
 def facts_of(text: str, typed: Typed, low: str, high: str) -> Facts:
     """`low` and `high`: the days of the desk, as ISO text."""
-    facts = Facts(text)
-    before: Said | None = None
+    facts, unread = Facts(text), list[Word]()
     for said in read_phrases(text, typed, grammar()):
         if said.field == UNCLEAR:
-            apart = before is None or before.field != UNCLEAR
-            joined = said if apart else before._replace(words=(*before.words, *said.words))
-            facts.unread[len(facts.unread) - (not apart) :] = [facts.words(joined)]
-            before = joined
+            unread += said.words
             continue
-        before = said
-        if said.field == "sorry":
-            facts.values["sorry"] = [*facts.values.get("sorry", ()), (len(facts.values), said)]
-        elif said.field == "beyond":
-            facts.beyond.append(facts.words(said))
+        facts.give_up(unread)
+        if said.field == "beyond":
+            facts.beyond.append(facts.words(said.words))
+        elif said.field == "sorry":
+            facts.sorry.append(said.words[0].start)
         elif said.phrase is not NOTHING and said.field != "nothing":
             _state(facts, said, low, high, typed)
+    facts.give_up(unread)
     _corrected(facts)
     return facts
 
 
 def _corrected(facts: Facts) -> None:
     """Of what stands before "no, wait" and again behind it, the latter counts."""
-    for _, sorry in facts.values.pop("sorry", ()):
-        at = sorry.words[0].start
+    for at in facts.sorry:
         for fact, stated in facts.values.items():
             later = [each for each in stated if each[1].words[0].start > at]
             if later and fact not in LISTS:
@@ -328,13 +341,14 @@ def _state(facts: Facts, said: Said, low: str, high: str, typed: Typed) -> None:
             _state_dates(facts, said, plain, low, high)
         case "budget" | "per person" | "nightly_budget" | "ideal":
             amount = next(each for each in plain if each[0] in "$#")[1:]
-            value, _, currency = amount.partition(":")
+            number, _, currency = amount.partition(":")
             if currency:
-                words = f"What is {value} {currency} in {typed.unit}? Amounts here are in that."
+                words = f"What is {number} {currency} in {typed.unit}? Amounts here are in that."
                 fact = "nightly_budget" if said.field == "nightly_budget" else "budget"
                 facts.questions[fact] = words
             else:
-                facts.state(said.field, float(value), said)
+                value = float(number)
+                facts.state(said.field, int(value) if value.is_integer() else value, said)
         case "rules" | "cuisine" | "visit" | "without":
             wanted = {"rules": plain, "cuisine": [each.capitalize() for each in plain]}
             known = {"rules": "smoking parties visitors pets".split(), "cuisine": CUISINES}
@@ -347,13 +361,15 @@ def _state(facts: Facts, said: Said, low: str, high: str, typed: Typed) -> None:
         case "children" | "of them":
             fixed = said.phrase.value if said.phrase else None
             count = int(fixed) if fixed else numbers.pop(0)
-            facts.state(said.field, (count, tuple(numbers), "month" in facts.words(said)), said)
-        case field if plain[-1][0] == "~" or any(each[0] == "~" for each in plain):
-            facts.state(field, next(each for each in plain if each[0] == "~")[1:], said)
-        case field:
-            value = said.phrase.value if said.phrase else None
-            known_value = int(value) if value and value.isdecimal() else value
-            facts.state(field, known_value or (numbers[0] if numbers else facts.words(said)), said)
+            facts.state(
+                said.field, (count, tuple(numbers), "month" in facts.words(said.words)), said
+            )
+        case fact:
+            fixed = said.phrase.value if said.phrase else None
+            clock = next((each[1:] for each in plain if each[0] == "~"), None)
+            if fixed and fixed.isdecimal():
+                numbers = [int(fixed)]
+            facts.state(fact, clock or (numbers[0] if numbers else fixed or ""), said)
 
 
 def _state_dates(facts: Facts, said: Said, plain: Sequence[str], low: str, high: str) -> None:
@@ -368,8 +384,8 @@ def _state_dates(facts: Facts, said: Said, plain: Sequence[str], low: str, high:
         named = [*named_dates(said.words)]
         months = [month for _, month, _ in named if month]
         years = [year for year, _, _ in named if year] or [*range(first.year, last.year + 1)]
-        for year, month, day in named:
-            of = [year] if year else years
+        for own_year, month, day in named:
+            of = [own_year] if own_year else years
             choices.append(_days(*((each, month or months[-1], day) for each in of)))
     dates = list[Date]()
     for days in choices:
@@ -379,7 +395,7 @@ def _state_dates(facts: Facts, said: Said, plain: Sequence[str], low: str, high:
             here = [day for day in here if _WEEKDAYS[day.weekday()] == weekday]
         if len(here) != 1:
             fact = "return_date" if said.field == "back" else "depart_date"
-            facts.questions[fact] = _which_day(facts.words(said), low, high)
+            facts.questions[fact] = _which_day(facts.words(said.words), low, high)
             return
         dates.append(here[0])
     for fact, date in zip(("depart_date", "return_date"), dates, strict=False):
@@ -427,8 +443,7 @@ def read(
     if len(text) > LONGEST_TEXT:
         facts = Facts(text, unread=[text[:60]])
     for change in CHANGES:
-        for _, said in facts.values.pop(change, ()):
-            facts.unread.append(facts.words(said))
+        facts.unread += facts.of(change)
     return _filled(facts, fields, takes)
 
 
@@ -462,7 +477,7 @@ def _filled(facts: Facts, fields: Mapping[str, FormField], takes: Takes) -> Unde
             and fields[name].kind == "choice"
             and value not in fields[name].options
         ):
-            cannot += [facts.words(each) for each in said]
+            cannot += [facts.words(each.words) for each in said]
         elif name in missing:
             continue
         elif problems := problems_of([fields[name]], {name: value}):
@@ -488,8 +503,8 @@ def _filled(facts: Facts, fields: Mapping[str, FormField], takes: Takes) -> Unde
 
 
 Valued = tuple[str, tuple[Any, list[Said]]]
-PLAIN = ("cities", "transport", "room", "nightly_budget", "hotel", "hotel_near")
-PLAIN += ("depart_after", "arrive_by", "return_after", "return_by")
+PLAIN = "cities transport room nightly_budget hotel hotel_near".split()
+PLAIN += "depart_after arrive_by return_after return_by".split()
 OF_CHILDREN = "children's ages and fares: each child counts as one more person"
 
 
@@ -510,7 +525,7 @@ def _values(facts: Facts, fields: Mapping[str, FormField], takes: Takes) -> Iter
     if not facts.values.get("one way"):
         yield from valued("return_date", end and str(end), "days", "nights")
     elif fields["return_date"].required:
-        facts.beyond += [facts.words(said) for _, said in facts.values["one way"]]
+        facts.beyond += facts.of("one way")
     else:
         yield from valued("nights", facts.one("nights"))
     people, children, are_young = _party(facts)
@@ -531,7 +546,7 @@ def _values(facts: Facts, fields: Mapping[str, FormField], takes: Takes) -> Iter
     elif each:
         facts.questions["budget"] = ASKED["party_size"]
     yield from valued("budget", facts.one("budget"))
-    facts.beyond += [facts.words(said) for _, said in facts.values.get("ideal", ())]
+    facts.beyond += facts.of("ideal")
     for fact in PLAIN:
         yield from valued(fact, facts.one(fact))
     for fact in LISTS:
@@ -565,16 +580,12 @@ def _dates(facts: Facts) -> tuple[Date | None, Date | None]:
         facts.questions["return_date"] = (
             f"The way back, {end}, is before the start, {start}. When does it end?"
         )
-    loose = [facts.words(said) for _, said in facts.values.get("undated", ())]
+    loose = facts.of("undated")
     if not start or not (end or facts.values.get("one way")):
-        loose += [facts.words(said) for _, said in facts.values.get("weekend", ())]
-    if loose or (length is not None and not start):
-        loose = [
-            facts.words(said)
-            for name in ("days", "nights")
-            for _, said in facts.values.get(name, ())
-            if not start
-        ] + loose
+        loose += facts.of("weekend")
+    if not start:
+        loose = facts.of("days", "nights") + loose
+    if loose:
         fact = "return_date" if start else "depart_date"
         facts.questions[fact] = f"Which days are {quoted(loose)}?"
     return start, end

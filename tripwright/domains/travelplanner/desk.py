@@ -16,12 +16,14 @@ from typing import Any, NamedTuple
 from tripwright.domains import travellers
 from tripwright.domains.desk import (
     EMPTY,
+    Check,
     Desk,
     FieldProblem,
     FormField,
     FormProblems,
     Item,
     NoPlan,
+    PlanPart,
     RequestChange,
     RouteStop,
     Span,
@@ -34,12 +36,13 @@ from tripwright.domains.desk import (
 from tripwright.domains.grammar import UNCLEAR, Gazetteer
 from tripwright.domains.place import Place
 from tripwright.domains.travellers import Takes
-from tripwright.domains.travelplanner.oracle.explanation import explain, malformed, repairs
+from tripwright.domains.travelplanner.oracle.explanation import explain, malformed, repairs, usd
 from tripwright.domains.travelplanner.oracle.options import (
     FORBIDDEN_BY_RULE,
     ROOM_TYPES,
     TRANSPORTATION,
 )
+from tripwright.domains.travelplanner.oracle.planner import solve
 from tripwright.domains.travelplanner.plan_view import plan_view, verdict_words
 from tripwright.domains.travelplanner.planning import replan
 from tripwright.domains.travelplanner.queries.reading import CITIES_BY_DAYS, CouldNotInfer, complete
@@ -48,7 +51,7 @@ from tripwright.domains.travelplanner.queries.wording import LARGEST_BUDGET_USD,
 from tripwright.domains.travelplanner.query import MOST_PEOPLE, Besides, Query
 from tripwright.domains.travelplanner.rules.evaluate import judge
 from tripwright.domains.travelplanner.rules.lookup import from_to, name_and_city, travel_mode
-from tripwright.domains.wording import capitalised
+from tripwright.domains.wording import capitalised, listed
 from tripwright.world.scales import CUISINES
 from tripwright.world.store import World
 
@@ -77,13 +80,38 @@ def view(record: Mapping[str, Any], place: Place) -> TripView:
         for part in shown.parts
     ]
     stops, means = _route(query, [day for day in plan if isinstance(day, dict)])
+    besides = tuple(_besides(query, parts, world)) if verdict.final else ()
     return replace(
         shown,
         title=f"{query.org} to {query.dest}",
+        checks=(*shown.checks, *besides),
+        passed=shown.passed and all(check.state == "passed" for check in besides),
         parts=tuple(parts),
         route=tuple(RouteStop(city, *_position(city, world)) for city in stops),
         means=tuple(means),
     )
+
+
+def _besides(query: Query, parts: Sequence[PlanPart], world: World) -> Iterator[Check]:
+    """The wishes that the benchmark's rules do not look at."""
+    named = [(item.kind, *name_and_city(item.text)) for part in parts for item in part.items]
+    found = {name for _, name, _ in named} | {city for _, _, city in named}
+    if query.without:
+        kept = [name for name in query.without if name in found]
+        yield _wish("without", f"Without {listed(query.without)}", kept)
+    for rule in query.house_rules[1:]:
+        stays = {(name, city) for kind, name, city in named if kind == "accommodation"}
+        against = [
+            name
+            for name, city in stays
+            for row in world.accommodations(city)
+            if row.name.strip() == name and FORBIDDEN_BY_RULE[rule] in row.house_rules
+        ]
+        yield _wish("house_rule", f"{capitalised(rule)} allowed", against)
+
+
+def _wish(name: str, title: str, against: Sequence[str]) -> Check:
+    return Check("besides", name, title, "failed" if against else "passed", tuple(against))
 
 
 def _resting(item: Item, date: str | None, seen: Sequence[_Shown], world: World) -> Item:
@@ -189,7 +217,7 @@ def form(place: Place) -> tuple[FormField, ...]:
     to_state = "A city for trips of up to 3 days, a state for longer ones."
     in_state = "In a state: 2 in five days and 3 in seven where nothing is said."
     most, most_usd = max(CITIES_BY_DAYS.values()), LARGEST_BUDGET_USD
-    needed, days = {"required": True}, {"required": True, "low": first, "high": last}
+    days: dict[str, Any] = {"required": True, "low": first, "high": last}
     of_children = "Each counts as one more person; ages and fares are not known here."
     many: dict[str, Any] = {"low": 1, "high": MOST_PEOPLE}
     usd: dict[str, Any] = {"low": 1, "high": most_usd, "unit": "USD"}
@@ -201,11 +229,11 @@ def form(place: Place) -> tuple[FormField, ...]:
         FormField(
             "cities", "Cities to visit", "count", low=1, high=most, help=in_state, says="city"
         ),
-        FormField("party_size", "People", "count", **needed, **many, says="person"),
+        FormField("party_size", "People", "count", True, **many, says="person"),
         FormField(
             "children", "Children among them", "count", **many, help=of_children, says="child"
         ),
-        FormField("budget_usd", "Budget for all", "money", **needed, **usd, says="at most {}"),
+        FormField("budget_usd", "Budget for all", "money", True, **usd, says="at most {}"),
         FormField("room_type", "Room", "choice", options=tuple(ROOM_TYPES)),
         FormField(
             "house_rules",
@@ -245,7 +273,12 @@ def request(values: Mapping[str, Any], place: Place) -> Query:
         name = {"dates": "depart_date"}.get(kind, kind)
         raise FormProblems((FieldProblem(name, capitalised(wrong.words)),))
     try:
-        return query.model_copy(update={"query": word_query(random.Random(0), query, "plain")})
+        words = word_query(random.Random(0), query, "plain")
+        words += "".join(
+            f" The accommodation must allow {each} too." for each in query.house_rules[1:]
+        )
+        words += f" Leave out {listed(query.without)}." if query.without else ""
+        return query.model_copy(update={"query": words})
     except ValueError as problem:
         raise FormProblems((FieldProblem("destination", str(problem)),)) from None
 
@@ -343,9 +376,11 @@ def _official(text: str, fields: Sequence[FormField], places: Gazetteer) -> Unde
 
 
 def no_plan(query: Query, place: Place) -> NoPlan | None:
+    besides = query.besides
+    query = query.model_copy(update={"besides": None})
     explanation = explain(query, place.source)
     if explanation is None:
-        return None
+        return _too_much_besides(query, besides, place) if besides else None
     before, changes = values(query), []
     for change in repairs(query, place.source):
         after = values(change.query).items()
@@ -353,6 +388,28 @@ def no_plan(query: Query, place: Place) -> NoPlan | None:
         changes.append(RequestChange(capitalised(change.words), differ, change.cost_usd))
     why = [explanation, *explanation.also]
     return NoPlan(tuple(capitalised(each.words) for each in why), tuple(changes))
+
+
+def _too_much_besides(query: Query, besides: Besides, place: Place) -> NoPlan | None:
+    """There are plans until these wishes come on top."""
+    if (
+        cost := solve(query.model_copy(update={"besides": besides}), place.source).cost_usd
+    ) is None:
+        why = "Nothing is left that keeps all wishes"
+    elif cost > query.budget:
+        why = f"The cheapest plan that keeps all wishes costs {usd(cost)}"
+    else:
+        return None
+    changes = []
+    for name, words in (("without", "Leave nothing out"), ("house_rules", "Ask for one room rule")):
+        if getattr(besides, name):
+            fewer = query.model_copy(update={"besides": besides.model_copy(update={name: []})})
+            least = solve(fewer, place.source).cost_usd
+            if least is not None and least <= query.budget:
+                changes.append(RequestChange(words, {name: values(fewer)[name]}, least))
+    asked = [*(f"{rule} allowed" for rule in besides.house_rules)]
+    asked += [f"without {name}" for name in besides.without]
+    return NoPlan((f"{why}: {listed(asked)}, beside the others.",), tuple(changes))
 
 
 DESK = Desk(
