@@ -9,32 +9,33 @@ from tripwright.agent.chat import EstimatedTokens
 from tripwright.domains import dialect_named
 from tripwright.errors import UserError
 from tripwright.evals.evaluate import choose_policy
-from tripwright.policies.settings import PRESETS, Decoding, PolicySettings, decoding_of
+from tripwright.policies.settings import PRESETS, Decoding, PolicySettings
 
 
 def test_presets_are_the_rows_and_without_one_the_options_say_it():
-    assert {name: decoding_of(name, None, None, None) for name in PRESETS} == {
+    assert {name: PolicySettings(preset=name).decoding for name in PRESETS} == {
         "greedy": Decoding(0.0),
         "planner_r1": Decoding(0.0),  # row P9
         "planner_r1_train": Decoding(1.0, 1.0, -1),
         "star": Decoding(0.6, 0.95),  # row S10
         "server": Decoding(1.0),
     }
-    assert decoding_of(None, None, None, None) == Decoding(0.0)
-    assert decoding_of(None, 0.7, 0.9, 5) == Decoding(0.7, 0.9, 5)
+    assert PolicySettings().decoding == Decoding(0.0)
+    given = PolicySettings(temperature=0.7, top_p=0.9, top_k=5)
+    assert given.decoding == Decoding(0.7, 0.9, 5)
 
 
 @pytest.mark.parametrize(
-    "given", [(0.6, None, None), (None, 0.95, None), (None, None, 20), (0.0, None, None)]
+    "given", [{"temperature": 0.6}, {"top_p": 0.95}, {"top_k": 20}, {"temperature": 0.0}]
 )
 def test_a_preset_and_an_option_contradict_each_other_even_when_they_agree(given):
     with pytest.raises(UserError, match="--decoding star says"):
-        decoding_of("star", *given)
+        _ = PolicySettings(preset="star", **given).decoding
 
 
 def test_an_unknown_preset_is_named():
     with pytest.raises(UserError, match="Unknown decoding 'deepseek'. Accepted: greedy"):
-        decoding_of("deepseek", None, None, None)
+        _ = PolicySettings(preset="deepseek").decoding
 
 
 def test_what_was_chosen_is_sent_and_said_on_the_card():

@@ -43,22 +43,6 @@ PRESETS = {
 }
 
 
-def decoding_of(
-    preset: str | None, temperature: float | None, top_p: float | None, top_k: int | None
-) -> Decoding:
-    """The preset's, or what is given one by one: greedy where nothing is."""
-    if preset is None:
-        return Decoding(temperature or 0.0, top_p, top_k)
-    decoding = named("decoding", preset, PRESETS)
-    options = {"--temperature": temperature, "--top-p": top_p, "--top-k": top_k}
-    if names := [name for name, value in options.items() if value is not None]:
-        raise UserError(
-            f"--decoding {preset} says {decoding}: leave {', '.join(names)} out, or leave"
-            " --decoding out."
-        )
-    return decoding
-
-
 # by the field of a request
 FIELDS: Mapping[str, Callable[[bool], Any]] = {
     # vLLM and SGLang: Qwen's templates read the one, DeepSeek's the other
@@ -217,7 +201,17 @@ class PolicySettings:
 
     @property
     def decoding(self) -> Decoding:
-        return decoding_of(self.preset, self.temperature, self.top_p, self.top_k)
+        """The preset's, or what is given one by one: greedy where nothing is."""
+        if self.preset is None:
+            return Decoding(self.temperature or 0.0, self.top_p, self.top_k)
+        decoding = named("decoding", self.preset, PRESETS)
+        options = {"--temperature": self.temperature, "--top-p": self.top_p, "--top-k": self.top_k}
+        if names := [name for name, value in options.items() if value is not None]:
+            raise UserError(
+                f"--decoding {self.preset} says {decoding}: leave {', '.join(names)} out, or leave"
+                " --decoding out."
+            )
+        return decoding
 
     @property
     def prices(self) -> Prices | None:

@@ -25,7 +25,7 @@ from tripwright.domains import domain_named
 from tripwright.domains.domain import Credit
 from tripwright.episode import Episode
 from tripwright.training.rollouts import RolloutGroup
-from tripwright.verdict import FORMAT, Fact
+from tripwright.verdict import FORMAT, SCHEMA, Fact
 
 DELIVERED = "delivered"  # beside the constraints: whether there is a plan at all
 
@@ -51,21 +51,10 @@ def _passed(episode: Episode) -> dict[str, bool]:
     """Of every constraint that was evaluated; of none where our side failed."""
     if episode.verdict is None:
         return {}
-    facts = _facts(episode) if episode.verdict.readable else {}
-    return {DELIVERED: bool(facts)} | {
-        name: fact.passed for name, fact in facts.items() if fact.passed is not None
-    }
-
-
-def _facts(episode: Episode) -> dict[str, Fact]:
-    """All facts of the verdict but those about format."""
-    assert episode.verdict is not None
-    return {
-        name: fact
-        for group in episode.verdict.groups
-        if group.name != FORMAT
-        for name, fact in (group.facts or {}).items()
-    }
+    facts = episode.verdict.facts if episode.verdict.readable else {}
+    known = {name: f.passed for name, f in facts.items() if f.passed is not None}
+    known.pop(SCHEMA, None)
+    return {DELIVERED: facts.keys() > {SCHEMA}} | known
 
 
 def _normalised(passed: Sequence[bool | None]) -> list[float]:
@@ -81,7 +70,8 @@ def _spread(
     episode: Episode, advantages: dict[str, float], chat: ChatFormat, credit: Credit
 ) -> list[float]:
     """The member's constraint advantages on its tokens."""
-    facts, whole, spread_T = _facts(episode), sum(advantages.values()), list[float]()
+    facts = episode.verdict.facts if episode.verdict is not None else {}
+    whole, spread_T = sum(advantages.values()), list[float]()
     concerns: dict[tuple[str, int | None], float] = {}
     for segment, places in zip(
         episode.transcript.segments, credit.places(episode.transcript), strict=True

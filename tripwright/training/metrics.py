@@ -146,10 +146,9 @@ def constraint_rates(episodes: Sequence[Episode]) -> dict[str, float]:
         if episode.verdict is None:
             continue
         for group in episode.verdict.groups[1:]:
-            for name in group.asked:
-                fact = group.facts.get(name) if group.facts is not None else None
-                totals[name] += 1
-                passes[name] += fact is not None and fact.passed is True
+            facts = group.facts or {}
+            totals.update(group.asked)
+            passes.update(name for name in group.asked if name in facts and facts[name].passed)
     return {name: passes[name] / totals[name] for name in totals}
 
 

@@ -41,7 +41,7 @@ from tripwright.runs import (
     readable_lines,
 )
 from tripwright.transcript import OVERLONG, StopReason, call_key
-from tripwright.verdict import State, Verdict
+from tripwright.verdict import SCHEMA, Verdict
 
 Json = dict[str, Any]
 
@@ -301,11 +301,7 @@ def read_work(record: Json, place: LinePlace) -> Work:
     """Raises ValueError, KeyError, TypeError or AttributeError for what is no episode of a run."""
     outcome, segments = Outcome.of(record), record["transcript"]["segments"]
     verdict = Verdict.from_record(record["verdict"]) if outcome.scored else None
-    facts = (
-        [fact for group in verdict.groups[1:] for fact in (group.facts or {}).values()]
-        if verdict
-        else []
-    )
+    failed = [fact.name for fact in (verdict.failed if verdict else ())]
     domain = domains().get(outcome.domain) if outcome.scored else None
     said = (str(segment["text"]) for segment in segments if segment["role"] == "user")
     text, question = outcome.text or next(said, ""), record["request"].get("question")
@@ -318,7 +314,7 @@ def read_work(record: Json, place: LinePlace) -> Work:
         steps=tuple(_steps(segments, outcome.stop_reason)),
         refused=sum(bool(segment.get("problem")) for segment in segments),
         context=sum(len(each.get("token_ids") or ()) for each in segments) or None,
-        failed=tuple(fact.name for fact in facts if fact.state is State.FAILED),
+        failed=tuple(name for name in failed if name != SCHEMA),
         cost=number(verdict.details.get("total_cost")) if verdict else None,
         ungrounded={
             sense.title: counts
