@@ -28,8 +28,9 @@ def through(url: str, row: dict[str, Any] = ROW, session: str = "r-17") -> Any:
     return play_through(row, base_url=url, api_key=KEY, model="m", session=session)
 
 
-def expert() -> list[str]:
-    return expert_turns(QUERY, world_of(ROW), dialect_of(ROW))
+def expert(row: dict[str, Any] = ROW) -> list[str]:
+    query = Query.model_validate_json(row["request"])
+    return expert_turns(query, world_of(row), dialect_of(row))
 
 
 def natively(turns: list[str]) -> list[dict[str, Any]]:

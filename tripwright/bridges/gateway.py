@@ -122,7 +122,11 @@ class OpenEpisode:
     def _take(self, said: Completion) -> str:
         if self.over:
             return ""
-        take(self.session, said)
+        try:
+            take(self.session, said)
+        except Exception as error:  # loops tell the model what was raised, and go on
+            self.session.fail(f"{type(error).__name__}: {error}")
+            raise
         if fault := self.session.transcript.fault:
             raise EpisodeFault(fault)
         last = self.session.transcript.segments[-1]
