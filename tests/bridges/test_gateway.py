@@ -16,6 +16,7 @@ from tripwright.bridges.gateway import dialect_of, request_of, world_of
 from tripwright.domains.travelplanner.expert import expert_turns
 from tripwright.domains.travelplanner.query import Query
 from tripwright.errors import UserError
+from tripwright.tools.toolbox import ToolBox
 
 ROWS = task_set("validation", 5)
 ROW = ROWS[0]
@@ -166,6 +167,19 @@ def test_an_episode_that_its_loop_leaves_is_judged_as_it_stands():
     assert (found["reward"], found["stop"], found["metrics"]["calls"]) == (0.0, "max_turns", 1.0)
     assert "over" in episode.call("search_restaurants", {"city": "Salem"})
     assert episode.outcome() == found
+
+
+def test_an_episode_whose_tool_cannot_go_on_stays_unscored(monkeypatch):
+    def gone(*_: Any) -> None:
+        raise UserError("the world's file is gone")
+
+    episode = OpenEpisode(ROW)
+    monkeypatch.setattr(ToolBox, "call", gone)
+    with pytest.raises(UserError):
+        episode.call("search_restaurants", {"city": "Salem"})
+    assert episode.over and "over" in episode.call("search_restaurants", {"city": "Salem"})
+    with pytest.raises(EpisodeFault, match="gone"):
+        episode.outcome()
 
 
 def test_the_splits_share_no_world_and_every_request_can_be_met():
