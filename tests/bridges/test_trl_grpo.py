@@ -15,7 +15,7 @@ import pytest
 
 from tests.bridges.test_gateway import ROWS, expert
 from tripwright.bridges import OpenEpisode
-from tripwright.bridges.trl_grpo import Trips, environment, verdict
+from tripwright.bridges.trl_grpo import Environment, environment, verdict
 from tripwright.errors import UserError
 from tripwright.tools.toolbox import ToolBox, ToolHostDown
 
@@ -137,7 +137,7 @@ def test_whatever_a_model_sends_is_answered_by_the_face():
 def tools() -> dict[str, Any]:
     """As TRL finds them."""
     found = [each for _, each in inspect.getmembers(TRIPS, inspect.isfunction)]
-    return {each.__name__: each for each in found if each.__name__ not in vars(Trips)}
+    return {each.__name__: each for each in found if each.__name__ not in vars(Environment)}
 
 
 def test_its_schemas_are_ours():

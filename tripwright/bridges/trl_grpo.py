@@ -18,7 +18,7 @@ from tripwright.errors import UserError
 HINTS = {"string": str, "integer": int, "number": float, "boolean": bool, "array": list}
 
 
-class Trips:
+class Environment:
     """One rollout's episode. Its public methods, of the classes that `environment` makes, are the
     model's tools; `prompt` is the column "prompt" of every row."""
 
@@ -34,7 +34,7 @@ class Trips:
         return str(user["content"])
 
 
-def environment(row: dict[str, Any]) -> type[Trips]:
+def environment(row: dict[str, Any]) -> type[Environment]:
     """The `environment_factory` for rows of this one's dialect. Raises UserError where its tools
     stand in the prompt: TRL would show them twice."""
     episode = OpenEpisode(row)
@@ -44,13 +44,15 @@ def environment(row: dict[str, Any]) -> type[Trips]:
     *system, user = episode.messages
     # TRL lists methods by the names of the members, and calls them by their own
     methods = {f"tool_{n:03}": _tool(each["function"]) for n, each in enumerate(episode.tools)}
-    return type("Trips", (Trips,), {"prompt": [*system, {**user, "content": ""}], **methods})
+    return type(
+        "Environment", (Environment,), {"prompt": [*system, {**user, "content": ""}], **methods}
+    )
 
 
 def _tool(function: dict[str, Any]) -> Callable[..., str]:
     """A method of which `transformers` makes the same schema. It takes whatever a model sends."""
 
-    def call(self: Trips, /, **arguments: Any) -> str:
+    def call(self: Environment, /, **arguments: Any) -> str:
         return self.episode.call(function["name"], arguments)
 
     parameters, told = [Parameter("self", Parameter.POSITIONAL_ONLY)], []
@@ -70,7 +72,7 @@ def _tool(function: dict[str, Any]) -> Callable[..., str]:
 
 def verdict(
     completions: Sequence[Sequence[dict[str, Any]]],
-    environments: Sequence[Trips],
+    environments: Sequence[Environment],
     log_metric: Callable[[str, float], None],
     **_: Any,
 ) -> list[float | None]:
