@@ -23,10 +23,11 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any, NamedTuple, Self
+from typing import IO, Any, NamedTuple, Self, TypeVar
 
 from tripwright.errors import NotJson, UserError, first_line, json_at, object_or_none, read_json
 
+Row = TypeVar("Row")
 MB = 1 << 20
 # a TOML file; what is read into memory whole, such as a JSON object or a training's metrics, and
 # one line of a file of any length
@@ -207,6 +208,18 @@ def json_lines(path: Path) -> Iterator[tuple[int, Any]]:
         for number, line in enumerate(lines, start=1):
             if line.strip():
                 yield number, json_at(line, f"{path}:{number}")
+
+
+def some_of(path: Path, rows: Iterable[Row], what: str, expected: str) -> Iterator[Row]:
+    """What is read from a file that the user named, at least one row. Raises UserError where there
+    is no such file, or nothing in it: `what` was looked for, and which file was `expected`."""
+    if not path.is_file():
+        raise UserError(f"No {what} file at '{path}'. {expected}")
+    row = None
+    for row in rows:
+        yield row
+    if row is None:
+        raise UserError(f"No {what} in '{path}'. {expected}")
 
 
 # how a text begins that a spreadsheet takes for a formula: a number is none

@@ -122,8 +122,8 @@ def test_a_file_of_something_else_is_not_touched(folder, tmp_path, formatter, re
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        (None, "No file at"),
-        ("", "No itineraries in"),
+        (None, "No itinerary file at"),
+        ("", "No itinerary in"),
         ("{", "in.jsonl:1: not JSON"),
         ("[]", 'in.jsonl:1: expected an object with "query" and "itinerary"'),
         ('{"query": {}, "itinerary": 5}', 'expected an object with "query" and "itinerary"'),

@@ -324,7 +324,7 @@ def test_wrong_settings_of_a_judge(run, judge, settings, names, refused):
             json.dumps({**episode(1, "x"), "transcript": {"segments": [{"role": "tool"}]}}),
             ":1: not an episode",
         ),
-        ("", "No transcripts in"),
+        ("", "No transcript in"),
     ],
 )
 def test_wrong_transcripts(tmp_path, line, names, refused):
@@ -344,7 +344,7 @@ def test_wrong_transcripts(tmp_path, line, names, refused):
         ('{"id": "e1", "trajectory": true, "turns": {"0": true}}', ":1: field 'turns.0"),
         ('{"id": "e1", "trajectory": true, "rubrics": ["logic"]}', ":1: field 'rubrics"),
         ('{"id": "e1", "trajectory": true}\n{"id": "e1", "trajectory": true}', ":2:"),
-        ("", "No labels in"),
+        ("", "No label in"),
     ],
 )
 def test_wrong_labels(run, tmp_path, label, names, refused):

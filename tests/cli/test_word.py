@@ -195,7 +195,7 @@ def test_mistakes_are_one_line_and_leave_nothing(tmp_path, words, told, word, re
         ({"local_constraint": {"room type": "suite"}}, "in.jsonl:1: no text can say this request"),
         ({"days": 9}, "in.jsonl:1: field 'date': expected 9 days"),
         ({"budget": "much"}, "in.jsonl:1: field 'budget"),
-        (None, "No queries in"),
+        (None, "No query in"),
     ],
 )
 def test_requests_that_cannot_be_worded_are_one_line(folder, tmp_path, change, told, refused):

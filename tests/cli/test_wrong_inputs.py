@@ -46,7 +46,7 @@ def place(tmp_path_factory):
 
 
 WRONG = """
-solve {place}/empty --world {place}/w | No queries in
+solve {place}/empty --world {place}/w | No query in
 show {place}/plans.json --world {place}/w | expected a list of days, or an object
 data collect {place}/t.jsonl --out {place}/t.jsonl --restart | is what the command reads
 world build --out {place}/new --seed -1 | --seed

@@ -146,7 +146,7 @@ def test_what_cannot_be_divided(official, tmp_path):
     requests = merge(official).requests
     with pytest.raises(UserError, match="of another division"):
         write_parts(divide(requests, {"train": 5}, seed=0), tmp_path)
-    with pytest.raises(UserError, match="No queries in"):
+    with pytest.raises(UserError, match="No query in"):
         merge([write_lines(tmp_path / "empty.jsonl", [])])
     with pytest.raises(UserError, match="No query file at"):
         merge([tmp_path / "none.jsonl"])

@@ -258,7 +258,7 @@ def test_order_texts_and_number_are_checked_against_the_split(requests, queries,
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("", "No queries in"),
+        ("", "No query in"),
         ("{", ":1: not JSON"),
         ('{"query": 7}', ":1: expected a query record with its text"),
         ('{"query": "a", "idx": "x"}', ":1: 'idx' must be a whole number"),

@@ -80,11 +80,6 @@ def merge(paths: Sequence[Path]) -> MergeResult:
             if (earlier := first.setdefault(request.key, request)) is not request:
                 duplicates += 1
                 differing += asked_for(earlier.query) != asked_for(query)
-    if not first:
-        raise UserError(
-            f"No queries in {', '.join(map(repr, map(str, paths)))}. Expected JSONL files, one"
-            " query record per line."
-        )
     places: dict[str, str] = {}  # of ids: a request that has one goes by it, as beside its proof
     for request in first.values():
         id = request.id

@@ -20,7 +20,7 @@ from tripwright.domains.judging import Judge
 from tripwright.domains.place import Place, PlaceOptions, open_world
 from tripwright.episode import Policy, Session, Task
 from tripwright.errors import UserError, first_problem
-from tripwright.files import json_lines
+from tripwright.files import json_lines, some_of
 from tripwright.rewards.reward import Reward
 from tripwright.rewards.spec import dense, success
 from tripwright.tools.face import Face
@@ -122,7 +122,7 @@ class Requests:
 
     kind: type[Any]
     made_by: str
-    # (line number, request) of a file; by default a JSON object a line
+    # (line number, request) of a file, at least one; by default a JSON object a line
     reader: Callable[[Path], Iterator[tuple[int, Any]]] | None = None
     # why a request does not fit a place
     refusal: Callable[[Any, Place], str | None] = lambda request, place: None
@@ -136,16 +136,13 @@ class Requests:
         return frozenset(name for name, each in fields if each.is_required())
 
     def read(self, path: Path) -> Iterator[tuple[int, Any]]:
-        """(line number, request) for every line that is not empty. Raises UserError at the first
-        that is no request."""
+        """(line number, request) for every line that is not empty, at least one. Raises UserError
+        at the first that is no request."""
         if self.reader is not None:
             yield from self.reader(path)
             return
-        if not path.is_file():
-            raise UserError(
-                f"No request file at '{path}'. Expected a JSONL file, as made by '{self.made_by}'."
-            )
-        for number, record in json_lines(path):
+        expected = f"Expected a JSONL file, as made by '{self.made_by}'."
+        for number, record in some_of(path, json_lines(path), "request", expected):
             if not isinstance(record, dict):
                 raise UserError(
                     f"{path}:{number}: expected a request, which is a JSON object, found"
@@ -155,15 +152,6 @@ class Requests:
                 yield number, self.kind.model_validate(record)
             except ValidationError as error:
                 raise UserError(f"{path}:{number}: {first_problem(error)}") from None
-
-    def listed(self, path: Path, limit: int | None = None) -> list[tuple[int, Any]]:
-        """The same, at least one. Raises UserError."""
-        found = list(self.read(path))[:limit]
-        if not found:
-            raise UserError(
-                f"No requests in '{path}'. Expected a JSONL file, as made by '{self.made_by}'."
-            )
-        return found
 
     def check(self, numbered: Iterable[tuple[int, Any]], place: Place, path: Path) -> None:
         """Raises UserError for the first that does not fit the place."""

@@ -447,7 +447,7 @@ def read_requests(
             f" {other.title} in {where}."
         )
     if path is not None:
-        return spoken or domain.dialects[0], domain.requests.listed(path, count)
+        return spoken or domain.dialects[0], list(domain.requests.read(path))[:count]
     kind = domain.requests.kind
     try:
         found = [e if isinstance(e, kind) else kind.model_validate(e) for e in given]

@@ -60,7 +60,7 @@ def requests_in(recipe: Recipe, file: str) -> tuple[Place, list[tuple[int, Any]]
     """The place of a recipe that names its requests, and the (line number, request) of a file that
     is about it. Raises UserError where it holds none, and for what the domain says of them."""
     requests = recipe.domain.requests
-    numbered, place = requests.listed(Path(file)), place_of(recipe)
+    numbered, place = list(requests.read(Path(file))), place_of(recipe)
     requests.check(numbered, place, Path(file))
     return place, numbered
 

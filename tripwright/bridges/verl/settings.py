@@ -95,7 +95,7 @@ def length_of(recipe: Recipe) -> tuple[int | None, float]:
         file = Path(recipe.data.queries or "")
         if not file.is_file():
             return None, 1.0
-        requests = len(recipe.domain.requests.listed(file))
+        requests = sum(1 for _ in recipe.domain.requests.read(file))
 
     def progress(step: int) -> float:
         by_steps = step / grpo.steps if grpo.steps else 0.0

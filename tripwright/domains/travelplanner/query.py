@@ -18,13 +18,16 @@ from tripwright.domains.grammar import Gazetteer
 from tripwright.domains.travelplanner.queries.reading import WISHES as KINDS
 from tripwright.domains.travelplanner.queries.reading import CouldNotInfer, complete, lacking
 from tripwright.errors import UserError, counted, described, first_problem, printable
-from tripwright.files import csv_rows, json_lines
+from tripwright.files import csv_rows, json_lines, some_of
 from tripwright.world.store import World
 
 LONGEST_LITERAL = 10_000  # characters; the published ones have some hundreds
 LONGEST_FIELD = 10_000_000  # the published files hold all that tools answer in a cell
 WISHES = "'house rule', 'room type', 'cuisine' and 'transportation'"
 MOST_PEOPLE = 100
+EXPECTED = (
+    "Expected a JSONL file, one query record per line, or a CSV file as TravelPlanner publishes it."
+)
 
 
 def read_literal(value: Any) -> Any:
@@ -162,15 +165,13 @@ def _completed(record: Any) -> Any:
 
 def query_records(path: Path) -> Iterator[tuple[int, Any]]:
     """(line number, record) of a JSONL file, or of a CSV file with the official columns, whose last
-    line is the number there; whole numbers are numbers. Raises UserError for a bad line."""
-    if not path.is_file():
-        raise UserError(
-            f"No query file at '{path}'. Expected a JSONL file, one query record per line, or a CSV"
-            " file as TravelPlanner publishes it."
-        )
-    if path.suffix.lower() != ".csv":
-        yield from json_lines(path)
-        return
+    line is the number there; whole numbers are numbers. Raises UserError for a bad line, and where
+    there is none."""
+    read = _table if path.suffix.lower() == ".csv" else json_lines
+    return some_of(path, read(path), "query", EXPECTED)
+
+
+def _table(path: Path) -> Iterator[tuple[int, Any]]:
     csv.field_size_limit(LONGEST_FIELD)
     for number, row in csv_rows(path):
         # the index that pandas writes has no name; an empty cell says nothing

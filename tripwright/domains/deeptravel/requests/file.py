@@ -30,7 +30,7 @@ NO = frozenset(("", "no", "n", "0", "false", "-"))
 def read_requests(path: Path) -> list[TravelRequest]:
     """At least one, each with an id of its own. Raises UserError."""
     requests: dict[str, TravelRequest] = {}
-    for number, request in Requests(TravelRequest, MADE_BY).listed(path):
+    for number, request in Requests(TravelRequest, MADE_BY).read(path):
         if not request.id or request.id in requests:
             raise UserError(
                 f"{path}:{number}: found the id '{request.id}'. Expected one that no line before"

@@ -20,7 +20,7 @@ from pydantic import BaseModel, BeforeValidator, Field, StrictBool, ValidationEr
 
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.errors import UserError, first_problem
-from tripwright.files import json_lines
+from tripwright.files import json_lines, some_of
 from tripwright.llm.endpoint import Breaker, Fault, map_unordered
 from tripwright.runs import EpisodeLine, Record, episode_lines
 from tripwright.statistics.agreement import agreement
@@ -233,10 +233,8 @@ class VerifierVerdict:
 
 def read_episodes(path: Path) -> list[VerifierInput]:
     """Raises UserError with the place of the first bad line."""
-    inputs = list(map(_input, episode_lines(path)))
-    if not inputs:
-        raise UserError(f"No transcripts in '{path}'. Expected one episode of a run per line.")
-    return inputs
+    expected = "Expected one episode of a run per line."
+    return list(some_of(path, map(_input, episode_lines(path)), "transcript", expected))
 
 
 def _input(line: EpisodeLine) -> VerifierInput:
@@ -326,10 +324,9 @@ class TranscriptLabel(BaseModel):
 
 def read_labels(path: Path) -> dict[str, TranscriptLabel]:
     """By id, one JSON object a line. Raises UserError with the place of the first bad line."""
-    if not path.is_file():
-        raise UserError(f"No labels at '{path}'. Expected a JSONL file: {EXPECTED_LABEL} per line.")
     labels: dict[str, TranscriptLabel] = {}
-    for number, record in json_lines(path):
+    expected = f"Expected a JSONL file: {EXPECTED_LABEL} per line."
+    for number, record in some_of(path, json_lines(path), "label", expected):
         try:
             label = TranscriptLabel.model_validate(record)
         except ValidationError as error:
@@ -339,8 +336,6 @@ def read_labels(path: Path) -> dict[str, TranscriptLabel]:
             raise UserError(
                 f"{path}:{number}: a second label of '{label.id}'. Expected one line for each id."
             )
-    if not labels:
-        raise UserError(f"No labels in '{path}'. Expected {EXPECTED_LABEL} per line.")
     return labels
 
 

@@ -88,9 +88,6 @@ class QueryFile:
     def __init__(self, path: str | Path):
         self.path = Path(path)
         self.records = [self._record(number, record) for number, record in query_records(self.path)]
-        if not self.records:
-            expected = "Expected a JSONL file, one query record per line."
-            raise UserError(f"No queries in '{path}'. {expected}")
         self.ids: list[int] = [
             record.get("idx", place) for place, record in enumerate(self.records)
         ]

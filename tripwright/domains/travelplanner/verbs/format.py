@@ -19,7 +19,7 @@ from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.domains.travelplanner.scoring.lines import BadLine, read_query
 from tripwright.errors import UserError, described
-from tripwright.files import Journal, check_new, json_lines, write_atomically
+from tripwright.files import Journal, check_new, json_lines, some_of, write_atomically
 from tripwright.llm.client import ChatEndpoint
 from tripwright.progress import StatusLine
 from tripwright.runs import episode_lines, transcripts_at
@@ -98,9 +98,8 @@ def format_itineraries(settings: FormatFlags, as_json: Json = False) -> None:
     check_new(out, restart=True, inputs=(source,))
     endpoint = _endpoint(settings)
     place = World.open(settings.world) if settings.world else None
-    inputs = _of_run(source) if source.is_dir() else list(_of_file(source))
-    if not inputs:
-        raise UserError(f"No itineraries in '{source}'. {EXPECTED}")
+    file, read = (transcripts_at(source), _of_run) if source.is_dir() else (source, _of_file)
+    inputs = list(some_of(file, read(file), "itinerary", EXPECTED))
     out.parent.mkdir(parents=True, exist_ok=True)
     counts = _formatted(endpoint, inputs, out, settings.concurrency, place)
     print_figures(counts, as_json)
@@ -123,8 +122,6 @@ def _endpoint(settings: FormatFlags) -> ChatEndpoint | None:
 
 
 def _of_file(path: Path) -> Iterator[ItineraryInput]:
-    if not path.is_file():
-        raise UserError(f"No file at '{path}'. {EXPECTED}")
     for number, record in json_lines(path):
         try:
             if (
@@ -141,13 +138,11 @@ def _of_file(path: Path) -> Iterator[ItineraryInput]:
         yield ItineraryInput(number, record["query"], query, record["itinerary"] or "", made_from)
 
 
-def _of_run(folder: Path) -> list[ItineraryInput]:
+def _of_run(path: Path) -> Iterator[ItineraryInput]:
     """The answers of a run's episodes; an unscored one has none, for a fault of our side."""
-    return [
-        line.read(partial(_answered, line.place.number))
-        for line in episode_lines(transcripts_at(folder))
-        if line.record().get("verdict") is not None
-    ]
+    for line in episode_lines(path):
+        if line.record().get("verdict") is not None:
+            yield line.read(partial(_answered, line.place.number))
 
 
 def _answered(number: int, record: dict[str, Any]) -> ItineraryInput:

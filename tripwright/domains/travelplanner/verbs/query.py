@@ -202,8 +202,6 @@ def check(  # long: half of it is help and options
     """
     place = World.open(world)
     pairs = list(asked_queries(queries))
-    if not pairs:
-        raise UserError(f"No queries in '{queries}'. Expected one query record per line.")
     kinds, status = Counter[str](), StatusLine(log_seconds=5)
     failed = impossible = 0
     labelled = {line for line, query in pairs if (query.model_extra or {}).get("feasible") is False}

@@ -16,7 +16,7 @@ from tripwright.domains.travelplanner.plan_view import plan_view
 from tripwright.domains.travelplanner.planning import PlannedRules, solve_query
 from tripwright.domains.travelplanner.query import Query, read_queries, request_line
 from tripwright.domains.travelplanner.verbs.show import plan_text
-from tripwright.errors import UserError, printable
+from tripwright.errors import printable
 from tripwright.progress import StatusLine, terminal
 from tripwright.world.store import World
 
@@ -58,9 +58,6 @@ def solve(  # long: most of it is help
     place = World.open(world)
     status = StatusLine()
     requests = read_queries(queries)  # all, before anything is printed
-    if not requests:
-        expected = "Expected a JSONL file, one query record per line."
-        raise UserError(f"No queries in '{queries}'. {expected}")
     at_home, unmet = 0, 0
     for number, query in enumerate(requests, start=1):
         solved = solve_query(query, place, cheapest, k, why, rules)

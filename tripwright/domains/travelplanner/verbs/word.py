@@ -105,10 +105,6 @@ def word(
     pool = Pool(endpoints, settings.seed) if endpoints else None
     place = World.open(settings.world)
     requests = list(_requests(settings, place))
-    if not requests:
-        raise UserError(
-            f"No queries in '{settings.queries}'. Expected a JSONL file, one query record per line."
-        )
     make_parent(settings.out)
     counts = _word_all(requests, settings, pool, Gazetteer(place.cities))
     print_figures({"out": str(settings.out), **counts}, as_json)
