@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.made import DATES, flight, made_tables, meal, sight, stay, trip
 from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.baselines import GreedySearch, greedy_plan
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
@@ -22,59 +23,41 @@ from tripwright.world.generator import build_tables
 from tripwright.world.records import WorldTables
 from tripwright.world.store import World
 
-DATES = ["2022-03-01", "2022-03-02", "2022-03-03", "2022-03-04", "2022-03-05"]
-
 
 def tables(**changed: Any) -> WorldTables:
     """Home, and a state of three cities; what costs the least never comes first."""
-    cities = ("Home", "Aa", "Bb", "Cc")
-    base = WorldTables(
-        cities=[("Home", "Away"), ("Aa", "State"), ("Bb", "State"), ("Cc", "State")],
+    cities = {"Home": "Away", "Aa": "State", "Bb": "State", "Cc": "State"}
+    base = made_tables(
+        cities,
         flights=[
-            ("F1", "200", "08:00", "09:00", "1 hours 0 minutes", DATES[0], "Home", "Aa", "300"),
-            ("F2", "90", "10:00", "11:00", "1 hours 0 minutes", DATES[0], "Home", "Aa", "300"),
-            ("F3", "90", "12:00", "13:00", "1 hours 0 minutes", DATES[0], "Home", "Aa", "300"),
-            ("F4", "10", "12:00", "13:00", "1 hours 0 minutes", DATES[1], "Home", "Aa", "300"),
+            flight("F1", "Home", "Aa", 200),
+            flight("F2", "Home", "Aa", 90),
+            flight("F3", "Home", "Aa", 90),
+            flight("F4", "Home", "Aa", 10, DATES[1]),
         ],
-        grounds=[
+        roads=[
             ("Home", "Aa", "2 hours", "2,000 km"),  # a car for $100
             ("Aa", "Bb", "1 hours", "100 km"),  # $5 by car, $100 by taxi
             ("Aa", "Home", "1 day 2 hours", "2,000 km"),  # too long to count
         ],
-        restaurants=[
-            (f"{name} {city}", city, "Thai", cost, "4.0")
+        meals=[
+            meal(f"{name} {city}", city, usd=cost)
             for city in cities
-            for name, cost in (("Dear", "30"), ("Cheap", "9"), ("Same", "9"))
+            for name, cost in (("Dear", 30), ("Cheap", 9), ("Same", 9))
         ],
-        attractions=[
-            (f"Sight {n} {city}", "1", "2", "street", "phone", "site", city)
+        sights=[sight(f"Sight {n} {city}", city) for city in cities for n in range(4)],
+        stays=[
+            stay(f"{name} {city}", city, cost, nights=nights, people=1)
             for city in cities
-            for n in range(4)
-        ],
-        accommodations=[
-            (f"{name} {city}", "Shared room", cost, nights, "4.0", "No visitors", "1", city)
-            for city in cities
-            for name, cost, nights in (
-                ("Palace", "300", "1.0"),
-                ("Bunk", "20", "9.0"),
-                ("Bunk 2", "20", "1.0"),
-            )
+            for name, cost, nights in (("Palace", 300, 1), ("Bunk", 20, 9), ("Bunk 2", 20, 1))
         ],
     )
     return replace(base, **changed)
 
 
 def query(days: int = 3, dest: str = "Aa", party: int = 5) -> Query:
-    return Query(
-        org="Home",
-        dest=dest,
-        days=days,
-        visiting_city_number=days // 2,
-        date=DATES[:days],
-        people_number=party,
-        budget=500,
-        query="Go.",
-    )
+    visits, asked = days // 2, {"people_number": party, "budget": 500, "query": "Go."}
+    return trip(org="Home", dest=dest, days=days, visiting_city_number=visits, **asked)
 
 
 def plan(asked: Query, world: World | None = None) -> list[dict[str, Any]]:
@@ -132,8 +115,8 @@ def test_the_size_of_the_party_does_not_matter():
     ("price", "mode"), [("99.9", "flight"), ("100", "flight"), ("101", "self-driving")]
 )
 def test_a_flight_wins_against_a_car_of_the_same_price(price, mode):
-    flight = ("F9", price, "08:00", "09:00", "1 hours 0 minutes", DATES[0], "Home", "Aa", "300")
-    found = plan(query(), World.in_memory(tables(flights=[flight])))[0]["transportation"]["mode"]
+    flights = [flight("F9", "Home", "Aa", price)]
+    found = plan(query(), World.in_memory(tables(flights=flights)))[0]["transportation"]["mode"]
     assert found == mode
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.made import DATES, flight, made_world, meal, sight, stay, trip
 from tripwright.domains import dialect_named, face_named
 from tripwright.domains.travelplanner.expert import STYLES, ExpertPolicy, ExpertStyle
 from tripwright.domains.travelplanner.expert.careful import play_careful
@@ -24,14 +25,12 @@ from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.faults import Faults
 from tripwright.tools.toolbox import ToolBox
 from tripwright.transcript import StopReason
-from tripwright.world.records import WorldTables
 from tripwright.world.store import World
 
 CAREFUL, BRIEF = STYLES["careful"], STYLES["brief"]
 # a tight budget over three cities can need more searches than a dialect allows
 LONG: dict[str, Any] = {"max_calls": 90, "max_turns": 91}
 ENDLESS: dict[str, Any] = {"max_calls": 150, "max_turns": 151, "context_tokens": 1_000_000}
-DATES = [f"2022-03-0{day}" for day in range(1, 8)]
 NANO = 11  # of `world`
 
 
@@ -238,31 +237,19 @@ def state(
     covered: list[tuple[str, str, str]] | None = None,
 ) -> World:
     """Home, and a state of cities with nine restaurants and three sights each."""
-    return World.in_memory(
-        WorldTables(
-            cities=[("Home", "Elsewhere"), *((city, "Trapland") for city in cities)],
-            flights=flights or [],
-            grounds=roads,
-            restaurants=[
-                (f"{city} Table {n}", city, "Tea", str(10 + n), "4.0")
-                for city in cities
-                for n in range(9)
-            ],
-            attractions=[
-                (f"{city} Tower {n}", "1", "2", "a", "p", "w", city)
-                for city in cities
-                for n in range(3)
-            ],
-            accommodations=stays,
-            covered_searches=covered,
-        )
+    return made_world(
+        {"Home": "Elsewhere", **dict.fromkeys(cities, "Trapland")},
+        flights or [],
+        roads,
+        [meal(f"{city} Table {n}", city, usd=10 + n) for city in cities for n in range(9)],
+        [sight(f"{city} Tower {n}", city) for city in cities for n in range(3)],
+        stays,
+        covered_searches=covered,
     )
 
 
 def inn(city: str, night_usd: str = "80", name: str = "Inn", **changed: str) -> tuple[str, ...]:
-    row = {"room": "Private room", "usd": night_usd, "nights": "1", "stars": "4"}
-    row |= {"rules": "No smoking", "people": "2"}
-    return (f"{city} {name}", *{**row, **changed}.values(), city)
+    return stay(f"{city} {name}", city, night_usd, **{"rules": "No smoking", **changed})
 
 
 def near_and_far(stays: list[tuple[str, ...]], km: Sequence[int] = (40, 200, 400)) -> World:
@@ -274,26 +261,15 @@ def near_and_far(stays: list[tuple[str, ...]], km: Sequence[int] = (40, 200, 400
 
 
 THREE = ("Near", "Middle", "Far")
-NO_WISHES = dict.fromkeys(("house rule", "cuisine", "room type", "transportation"))
 
 
 def request(days: int, cities: int, budget: int, **changed: Any) -> Query:
-    fields = {
-        "org": "Home",
-        "dest": "Near" if days <= 3 else "Trapland",
-        "days": days,
-        "visiting_city_number": cities,
-        "date": DATES[:days],
-        "people_number": 2,
-        "local_constraint": NO_WISHES,
-        "budget": budget,
-        "query": f"Home to Trapland, {days} days.",
-        "level": "easy",
-    }
-    return Query.model_validate({**fields, **changed})
+    fields = {"org": "Home", "dest": "Near" if days <= 3 else "Trapland", "days": days}
+    fields |= {"visiting_city_number": cities, "budget": budget, "level": "easy"}
+    return trip(**fields, query=f"Home to Trapland, {days} days.", **changed)
 
 
-PETS = {**NO_WISHES, "house rule": "pets", "room type": "private room"}
+PETS = {"house rule": "pets", "room type": "private room"}
 
 
 @pytest.mark.parametrize(
@@ -372,10 +348,10 @@ def test_it_names_the_dead_end_and_claims_no_more_than_it_has_seen():
 
 @pytest.mark.parametrize("dialect", ["planner_r1", "compact", "star"])
 def test_what_a_tool_cannot_tell_is_never_said_to_be_missing(dialect):
-    flight = ("F1", "90", "08:00", "09:15", "1 hours 15 minutes", DATES[0], "Home", "Near", "190")
+    flown = [flight("F1", "Home", "Near", 90)]
     known = [("Home", "Near", DATES[0])]
     session, _ = played(
-        request(3, 1, 2000), state(("Near",), [], [inn("Near")], [flight], known), dialect=dialect
+        request(3, 1, 2000), state(("Near",), [], [inn("Near")], flown, known), dialect=dialect
     )
     said = said_by(session)
     assert "the flights of 2022-03-03 are not known" in said and "no flight on" not in said
@@ -383,7 +359,7 @@ def test_what_a_tool_cannot_tell_is_never_said_to_be_missing(dialect):
     assert "I found no plan for this trip in what is known" in last(session)
     known.append(("Near", "Home", DATES[2]))
     surely, _ = played(
-        request(3, 1, 2000), state(("Near",), [], [inn("Near")], [flight], known), dialect=dialect
+        request(3, 1, 2000), state(("Near",), [], [inn("Near")], flown, known), dialect=dialect
     )
     assert "no way from Near to Home" in last(surely) and "No plan is possible" in last(surely)
     assert "no flight on 2022-03-03" in last(surely)

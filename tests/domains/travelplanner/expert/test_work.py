@@ -5,6 +5,7 @@ from typing import get_args
 
 import pytest
 
+from tests.made import trip
 from tripwright.agent.dialect import ShownWork
 from tripwright.domains.travelplanner.dialects import DIALECTS
 from tripwright.domains.travelplanner.expert import ExpertPolicy
@@ -15,7 +16,7 @@ from tripwright.domains.travelplanner.expert.work import (
     stay_walk,
 )
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
-from tripwright.domains.travelplanner.query import LocalConstraint, Query
+from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.task import TripTask
 from tripwright.episode import Episode, play
 from tripwright.world.generator import build_tables
@@ -48,17 +49,7 @@ MEALS = [
 
 
 def query(**wishes: object) -> Query:
-    return Query(
-        org="Homer",
-        dest="Aston",
-        days=3,
-        visiting_city_number=1,
-        date=[],
-        people_number=5,
-        budget=900,
-        query="?",
-        local_constraint=LocalConstraint.model_validate(wishes),
-    )
+    return trip(people_number=5, budget=900, local_constraint=wishes)
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,10 @@ from collections.abc import Callable
 
 import pytest
 
-from tripwright.domains.travelplanner.oracle.planner import Solution, plan_days
-from tripwright.domains.travelplanner.plan.parse import parse_days
-from tripwright.domains.travelplanner.plan.plan import to_official
+from tests.made import official
+from tripwright.domains.travelplanner.oracle.planner import Solution
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.evaluate import judge
-from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.world.store import World
 
 
@@ -19,9 +17,7 @@ def passes_at_its_cost() -> Callable[[Query, Solution, World], None]:
     cost, which is made the budget."""
 
     def check(query: Query, solution: Solution, world: World) -> None:
-        parsed = parse_days(plan_days(query, solution))
-        assert parsed.days is not None, parsed.problem
-        plan = to_official(parsed.days, city_lookup(world))
+        plan = official(query, solution, world)
         just_enough = query.model_copy(update={"budget": solution.cost_usd})
         for verdict in (
             judge(just_enough, plan, world, "official"),

@@ -8,27 +8,23 @@ from typing import Any
 
 import pytest
 
+from tests.made import DATES, flight, made_world, meal, official, sight, stay, trip
 from tripwright.domains.travelplanner.oracle.explanation import (
     Explanation,
     Repair,
     explain,
     repairs,
 )
-from tripwright.domains.travelplanner.oracle.planner import Solution, plan_days, solve
-from tripwright.domains.travelplanner.plan.parse import parse_days
-from tripwright.domains.travelplanner.plan.plan import to_official
+from tripwright.domains.travelplanner.oracle.planner import solve
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.evaluate import judge
-from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.world.generator import build_tables
-from tripwright.world.records import WorldTables
 from tripwright.world.store import World
 
 HOMER, CITIES = "Homer", ("Aston", "Brook", "Cove")
-FIRST_DAYS = [f"2022-03-0{day}" for day in range(1, 10)]
 ENTIRE, PRIVATE = "Entire home/apt", "Private room"
-HOUR, TEA_HOUSES = ("08:00", "09:00", "1 hours 0 minutes"), "ABCDEFGHIJKLMNOPQR"
+TEA_HOUSES = "ABCDEFGHIJKLMNOPQR"
 EVERY_ROAD = frozenset(itertools.permutations((HOMER, *CITIES), 2))
 PLAIN = [("Inn", ENTIRE, 50, 1, "No smoking")]
 Stays = list[tuple[str, str, int, int, str]]  # name, room type, price, minimum nights, house rules
@@ -44,46 +40,37 @@ def made(
     """Three cities of Westland with plain inns, tea houses and sights. `flights`: (from, to, day of
     March) → price; a flight on another route every day makes the world's dates. `french`: city →
     price of its French restaurant."""
-    served = flights or {}
-    return World.in_memory(
-        WorldTables(
-            cities=[*((c, "Homeland") for c in (HOMER, "Far")), *((c, "Westland") for c in CITIES)],
-            flights=[
-                (f"F{i:03}", str(price), *HOUR, FIRST_DAYS[day - 1], a, b, "106")
-                for i, ((a, b, day), price) in enumerate(
-                    [*served.items(), *(((HOMER, "Far", day), 9) for day in range(1, 10))]
-                )
-            ],
-            grounds=[(a, b, "2 hours", "100 km") for a, b in sorted(roads)],
-            restaurants=[
-                *((f"Tea {c}", city, "Tea", "10", "4") for city in CITIES for c in TEA_HOUSES),
-                *(
-                    ("Bistro", city, "French", str(usd), "4")
-                    for city, usd in (french or {}).items()
-                ),
-            ],
-            attractions=[
-                (f"Sight {c}", "1", "2", "x", "1", "x", city)
-                for city in CITIES
-                for c in "ABCDEF"[: (sights or {}).get(city, 6)]
-            ],
-            accommodations=[
-                (name, room, str(price), str(nights), "4", rules, "4", city)
-                for city in CITIES
-                for name, room, price, nights, rules in (stays or {}).get(city, PLAIN)
-            ],
-        )
+    served = {**(flights or {}), **{(HOMER, "Far", day): 9 for day in range(1, 10)}}
+    return made_world(
+        {HOMER: "Homeland", "Far": "Homeland", **dict.fromkeys(CITIES, "Westland")},
+        flights=[
+            flight(f"F{i:03}", a, b, price, DATES[day - 1])
+            for i, ((a, b, day), price) in enumerate(served.items())
+        ],
+        roads=[(a, b, "2 hours", "100 km") for a, b in sorted(roads)],
+        meals=[
+            *(meal(f"Tea {c}", city) for city in CITIES for c in TEA_HOUSES),
+            *(meal("Bistro", city, "French", usd) for city, usd in (french or {}).items()),
+        ],
+        sights=[
+            sight(f"Sight {c}", city)
+            for city in CITIES
+            for c in "ABCDEF"[: (sights or {}).get(city, 6)]
+        ],
+        stays=[
+            stay(name, city, price, room, nights, rules, 4)
+            for city in CITIES
+            for name, room, price, nights, rules in (stays or {}).get(city, PLAIN)
+        ],
     )
 
 
 def asked(
     days: int = 5, cities: int = 1, budget: float = 5000, start: int = 1, **wishes: Any
 ) -> Query:
-    fields = {"org": HOMER, "dest": "Aston" if days == 3 else "Westland", "days": days}
-    fields |= {"visiting_city_number": cities, "people_number": 2, "budget": budget, "query": "?"}
-    dates = {"date": FIRST_DAYS[start - 1 : start - 1 + days]}
-    stated = {name.replace("_", " "): wish for name, wish in wishes.items()}
-    return Query.model_validate(fields | dates | {"local_constraint": stated})
+    fields = {"dest": "Aston" if days == 3 else "Westland", "days": days, "budget": budget}
+    fields |= {"visiting_city_number": cities, "date": DATES[start - 1 : start - 1 + days]}
+    return trip(**fields, local_constraint=wishes)
 
 
 def kinds(explanation: Explanation | None) -> list[str]:
@@ -212,19 +199,17 @@ def test_what_can_be_met_needs_no_explanation():
 
 
 def test_flights_that_an_imported_world_does_not_know_are_said_to_be_unknown():
-    tables = WorldTables(
-        cities=[(HOMER, "Homeland"), ("Aston", "Westland")],
+    world = made_world(
+        {HOMER: "Homeland", "Aston": "Westland"},
         flights=[
-            ("F1", "9", *HOUR, FIRST_DAYS[1], HOMER, "Aston", "1"),
-            ("F2", "9", *HOUR, FIRST_DAYS[3], "Aston", HOMER, "1"),
+            flight("F1", HOMER, "Aston", 9, DATES[1]),
+            flight("F2", "Aston", HOMER, 9, DATES[3]),
         ],
-        grounds=[],
-        restaurants=[(f"Tea {c}", "Aston", "Tea", "10", "4") for c in "ABC"],
-        attractions=[("Lake", "1", "2", "x", "1", "x", "Aston")],
-        accommodations=[("Inn", ENTIRE, "50", "1", "4", "", "4", "Aston")],
-        covered_searches=[(HOMER, "Aston", FIRST_DAYS[1]), ("Aston", HOMER, FIRST_DAYS[3])],
+        meals=[meal(f"Tea {c}", "Aston") for c in "ABC"],
+        sights=[sight("Lake", "Aston")],
+        stays=[stay("Inn", "Aston")],
+        covered_searches=[(HOMER, "Aston", DATES[1]), ("Aston", HOMER, DATES[3])],
     )
-    world = World.in_memory(tables)
     explanation = explain(asked(days=3), world)
     assert kinds(explanation) == ["dates"] and explanation is not None
     assert "the flights of 2022-03-01 are not known" in explanation.words
@@ -233,14 +218,14 @@ def test_flights_that_an_imported_world_does_not_know_are_said_to_be_unknown():
     ]
 
 
-THREE_DAYS = {"days": 3, "date": FIRST_DAYS[:3]}
+THREE_DAYS = {"days": 3, "date": DATES[:3]}
 WRONG: list[tuple[dict[str, Any], str, str]] = [
     ({"org": "Homr"}, "origin: Homr", "the nearest name is 'Homer'."),
     ({"dest": "Westlan"}, "destination: Westlan", "world; the nearest name is 'Westland'"),
     ({"dest": "Aston"}, "destination: Aston", "a trip of 5 days goes to a state"),
     (THREE_DAYS, "destination: Westland", "a trip of 3 days goes to a city"),
     (THREE_DAYS | {"org": "Aston", "dest": "Aston"}, "destination: Aston", "starts in Aston"),
-    ({"date": FIRST_DAYS[:3]}, f"dates: {', '.join(FIRST_DAYS[:3])}", "gives 3 dates."),
+    ({"date": DATES[:3]}, f"dates: {', '.join(DATES[:3])}", "gives 3 dates."),
     ({"date": []}, "dates: none", "for 5 days and gives 0 dates."),
     ({"visiting_city_number": 5}, "cities: 5", "takes 6 days or more, the request has 5 days."),
     ({"visiting_city_number": 4}, "cities: 4", "to Westland can visit 3 (Aston, Brook, Cove)."),
@@ -389,9 +374,3 @@ def changed_fields(query: Query, changed: Query) -> set[str]:
         each.model_dump(exclude={"query"}, exclude_none=True) for each in (query, changed)
     )
     return {name for name in Query.model_fields if before.get(name) != after.get(name)}
-
-
-def official(query: Query, solution: Solution, world: World) -> list[dict[str, Any]]:
-    parsed = parse_days(plan_days(query, solution))
-    assert parsed.days is not None, parsed.problem
-    return to_official(parsed.days, city_lookup(world))

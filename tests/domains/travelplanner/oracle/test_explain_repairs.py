@@ -5,13 +5,12 @@ from typing import Any
 
 import pytest
 
+from tests.made import DATES, flight, made_world, meal, sight, stay, trip
 from tripwright.domains.travelplanner.oracle.explanation import other_dates, repairs
 from tripwright.domains.travelplanner.oracle.planner import solve
 from tripwright.domains.travelplanner.query import Query
-from tripwright.world.records import WorldTables
 from tripwright.world.store import World
 
-DAYS = [f"2022-03-{day:02}" for day in range(1, 15)]
 ROOMS = (("Inn", "Entire home/apt", 50, "No pets"), ("Villa", "Private room", 80, "No smoking"))
 FOOD = {"Tea": "10", "French": "40", "Indian": "90"}
 
@@ -22,37 +21,26 @@ def world() -> World:
     $40, Indian at $90; a flight for $100 each way on all days but the 5th to 7th, when it costs
     $300; a road from Homer to Aston that takes a day."""
     way, back = ("Homer", "Aston"), ("Aston", "Homer")
-    hour = ("08:00", "09:00", "1 hours 0 minutes")
-    flights = [
-        (f"F{i}{day}", "300" if 5 <= day <= 7 else "100", *hour, DAYS[day - 1], *ends, "106")
-        for i, ends in enumerate((way, back))
-        for day in range(1, 15)
-    ]
-    return World.in_memory(
-        WorldTables(
-            cities=[("Homer", "Homeland"), ("Aston", "Westland")],
-            flights=flights,
-            grounds=[(*ends, "1 day 2 hours", "2,000 km") for ends in (way, back)],
-            restaurants=[
-                (f"{food} {c}", "Aston", food, price, "4")
-                for food, price in FOOD.items()
-                for c in "ABC"
-            ],
-            attractions=[("Lake", "1", "2", "x", "1", "x", "Aston")],
-            accommodations=[
-                (name, room, str(price), "1", "4", rules, "2", "Aston")
-                for name, room, price, rules in ROOMS
-            ],
-        )
+    return made_world(
+        {"Homer": "Homeland", "Aston": "Westland"},
+        flights=[
+            flight(f"F{i}{day}", *ends, 300 if 5 <= day <= 7 else 100, DATES[day - 1])
+            for i, ends in enumerate((way, back))
+            for day in range(1, 15)
+        ],
+        roads=[(*ends, "1 day 2 hours", "2,000 km") for ends in (way, back)],
+        meals=[
+            meal(f"{food} {c}", "Aston", food, price) for food, price in FOOD.items() for c in "ABC"
+        ],
+        sights=[sight("Lake", "Aston")],
+        stays=[stay(name, "Aston", price, room, 1, rules) for name, room, price, rules in ROOMS],
     )
 
 
 def asked(budget: float, start: int = 1, people: int = 2, **wishes: Any) -> Query:
-    fields = {"org": "Homer", "dest": "Aston", "days": 3, "visiting_city_number": 1}
-    fields |= {"date": DAYS[start - 1 : start + 2], "people_number": people, "budget": budget}
+    fields = {"date": DATES[start - 1 : start + 2], "people_number": people, "budget": budget}
     said = {"query": "A trip, please.", "level": "hard", "annotated_plan": [{}], "oracle": {}}
-    stated = {name.replace("_", " "): wish for name, wish in wishes.items()}
-    return Query.model_validate(fields | said | {"local_constraint": stated})
+    return trip(**fields, **said, local_constraint=wishes)
 
 
 CASES: list[tuple[Query, list[str]]] = [
@@ -98,10 +86,10 @@ def test_other_dates_lie_within_the_worlds_days_and_the_nearest_come_first(world
     found = list(other_dates(asked(100, start=2), world))
     assert [shift for shift, _ in found[:4]] == [1, -1, 2, 3] and len(found) == 11
     assert all(
-        len(dates) == 3 and dates[0] >= DAYS[0] and dates[-1] <= DAYS[-1] for _, dates in found
+        len(dates) == 3 and dates[0] >= DATES[0] and dates[-1] <= DATES[-1] for _, dates in found
     )
     outside = asked(100).model_copy(update={"date": ["2023-01-01", "2023-01-02", "2023-01-03"]})
-    assert next(other_dates(outside, world))[1] == DAYS[11:14]
+    assert next(other_dates(outside, world))[1] == DATES[11:14]
     assert not list(
         other_dates(asked(100).model_copy(update={"date": ["soon", "later", "last"]}), world)
     )

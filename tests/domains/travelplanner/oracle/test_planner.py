@@ -4,32 +4,24 @@ worlds."""
 import itertools
 import math
 import random
+from functools import partial
 from typing import Any
 
 import pytest
 
-from tripwright.domains.travelplanner.oracle.planner import Solution, plan_days, solve
-from tripwright.domains.travelplanner.plan.parse import parse_days
-from tripwright.domains.travelplanner.plan.plan import MEALS, to_official
+from tests.made import DATES, flight, made_world, meal, official, sight, stay, trip
+from tripwright.domains.travelplanner.oracle.planner import solve
+from tripwright.domains.travelplanner.plan.plan import MEALS
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.evaluate import judge
-from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.world.generator import build_tables
-from tripwright.world.records import WorldTables
 from tripwright.world.store import World
 
 ROOMS = ("Entire home/apt", "Private room", "Shared room")
 RULES = {"smoking": "No smoking", "pets": "No pets"}
-DATES = ["2022-03-01", "2022-03-02", "2022-03-03"]
-HOUR, TOO_FAR = "1 hours 0 minutes", ("1 day 2 hours", "2,000 km")
+TOO_FAR = ("1 day 2 hours", "2,000 km")
 FOOD = ["Tea", "French", "Indian", "Mexican"]
-
-
-def official(query: Query, solution: Solution, world: World) -> list[dict[str, Any]]:
-    parsed = parse_days(plan_days(query, solution))
-    assert parsed.days is not None, parsed.problem
-    return to_official(parsed.days, city_lookup(world))
 
 
 @pytest.mark.parametrize("seed", [100, 101, 102])
@@ -47,31 +39,29 @@ def tiny_world(rng: random.Random) -> World:
     def price(low: int, high: int) -> str:
         return str(rng.randint(low, high))
 
-    def stay(letter: str) -> tuple[str, ...]:
+    def inn(letter: str) -> tuple[str, ...]:
         room, price_usd, nights = rng.choice(ROOMS), price(20, 200), price(1, 3)
         rules, guests = rng.choice([*RULES.values()]), price(1, 3)
-        return (f"Inn {letter}", room, price_usd, nights, "4", rules, guests, "Aston")
+        return stay(f"Inn {letter}", "Aston", price_usd, room, nights, rules, guests)
 
     legs = [("Homer", "Aston", DATES[0]), ("Aston", "Homer", DATES[2])]
-    return World.in_memory(
-        WorldTables(
-            cities=[("Homer", "Homeland"), ("Aston", "Westland")],
-            flights=[
-                (f"F{i}{j}", price(20, 300), "08:00", "09:00", HOUR, date, a, b, "106")
-                for i, (a, b, date) in enumerate(legs)
-                for j in range(rng.randint(0, 2))
-            ],
-            grounds=[
-                (a, b, *rng.choice([("2 hours", f"{price(20, 900)} km")] * 3 + [TOO_FAR]))
-                for a, b, _ in legs
-            ],
-            restaurants=[
-                (f"Grill {c}", "Aston", ", ".join(rng.sample(FOOD, 2)), price(5, 60), "4.0")
-                for c in "ABCDE"
-            ],
-            attractions=[("Lake", "1", "2", "x", "1", "x", "Aston")],
-            accommodations=[stay(c) for c in "ABCD"],
-        )
+    return made_world(
+        {"Homer": "Homeland", "Aston": "Westland"},
+        flights=[
+            flight(f"F{i}{j}", a, b, price(20, 300), date)
+            for i, (a, b, date) in enumerate(legs)
+            for j in range(rng.randint(0, 2))
+        ],
+        roads=[
+            (a, b, *rng.choice([("2 hours", f"{price(20, 900)} km")] * 3 + [TOO_FAR]))
+            for a, b, _ in legs
+        ],
+        meals=[
+            meal(f"Grill {c}", "Aston", ", ".join(rng.sample(FOOD, 2)), price(5, 60))
+            for c in "ABCDE"
+        ],
+        sights=[sight("Lake", "Aston")],
+        stays=[inn(c) for c in "ABCD"],
     )
 
 
@@ -82,7 +72,7 @@ def tiny_query(rng: random.Random) -> Query:
         "room type": rng.choice([None, None, "entire room", "not shared room"]),
         "transportation": rng.choice([None, None, "no flight", "no self-driving"]),
     }
-    return asked(people_number=rng.randint(1, 6), local_constraint=wishes, budget=10**9)
+    return trip(people_number=rng.randint(1, 6), local_constraint=wishes, budget=10**9)
 
 
 def brute_force(query: Query, world: World) -> float:
@@ -97,14 +87,14 @@ def brute_force(query: Query, world: World) -> float:
     none = {"attraction": "-", "breakfast": "-", "lunch": "-", "dinner": "-"}
     least = math.inf
     stays = [f"{row.name}, Aston" for row in world.accommodations("Aston")]
-    for out, back, stay in itertools.product(*legs, stays):
+    for out, back, bed in itertools.product(*legs, stays):
 
-        def day(number: int, city: str, way: str, stay: str, **more: str) -> dict[str, Any]:
-            fields = {"current_city": city, "transportation": way, "accommodation": stay}
+        def day(number: int, city: str, way: str, bed: str, **more: str) -> dict[str, Any]:
+            fields = {"current_city": city, "transportation": way, "accommodation": bed}
             return {"days": number, **none, **fields, **more}
 
-        first = day(1, "from Homer to Aston", out, stay)
-        full = day(2, "Aston", "-", stay, attraction="Lake, Aston;")
+        first = day(1, "from Homer to Aston", out, bed)
+        full = day(2, "Aston", "-", bed, attraction="Lake, Aston;")
         last = day(3, "from Aston to Homer", back, "-")
         three_meals = dict(zip(MEALS, meals[:3], strict=True))
         cheap = judge(query, [first, full | three_meals, last], world)
@@ -140,33 +130,17 @@ def test_the_optimum_is_the_optimum(seed):
 def one_way_world(stays: list[tuple[str, str]], restaurants: list[str], sights: list[str]) -> World:
     there = ("Aston", "Brook", "Cove")
     ways = itertools.permutations(("Homer", *there), 2)
-    inn = ("1.0", "4.0", "No pets", "2")
-    return World.in_memory(
-        WorldTables(
-            cities=[("Homer", "Homeland"), *((city, "Westland") for city in there)],
-            flights=[],
-            grounds=[(a, b, "2 hours", "100 km") for a, b in ways],
-            restaurants=[(name, c, "Tea", "10", "4") for c in there for name in restaurants],
-            attractions=[(name, "1", "2", "x", "1", "x", c) for c in there for name in sights],
-            accommodations=[
-                (name, "Private room", price, *inn, c) for c in there for name, price in stays
-            ],
-        )
+    return made_world(
+        {"Homer": "Homeland", **dict.fromkeys(there, "Westland")},
+        roads=[(a, b, "2 hours", "100 km") for a, b in ways],
+        meals=[meal(name, city) for city in there for name in restaurants],
+        sights=[sight(name, city) for city in there for name in sights],
+        stays=[stay(name, city, price) for city in there for name, price in stays],
     )
 
 
-def asked(**changes: Any) -> Query:
-    fields = {"org": "Homer", "dest": "Aston", "days": 3, "visiting_city_number": 1, "date": DATES}
-    fields |= {"people_number": 1, "budget": 5000, "query": "?", "local_constraint": {}}
-    return Query.model_validate({**fields, **changes})
-
-
-LONG: dict[str, Any] = {
-    "dest": "Westland",
-    "days": 7,
-    "visiting_city_number": 2,
-    "date": [f"2022-03-0{day}" for day in range(1, 8)],
-}
+asked = partial(trip, people_number=1)
+LONG: dict[str, Any] = {"dest": "Westland", "days": 7, "visiting_city_number": 2}
 
 
 def test_odd_names_are_planned_with_and_hopeless_ones_left_out():

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.made import DATES, flight, made_world, meal, sight, stay, trip
 from tripwright.domains.travelplanner.oracle.options import MEALS, restaurants, stays
 from tripwright.domains.travelplanner.oracle.planner import (
     Solution,
@@ -20,11 +21,9 @@ from tripwright.domains.travelplanner.planning import judge_plan
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.query import Query
 from tripwright.world.generator import build_tables
-from tripwright.world.records import WorldTables
 from tripwright.world.store import World
 
 ANY = Mix(days=(3, 5, 7), levels=(1, 2, 3), cuisines=(2, 4))
-DATES = [f"2022-03-0{day}" for day in range(1, 5)]
 IN_ASTON: dict[str, Any] = {
     "dest": "Aston",
     "visiting_city_number": 1,
@@ -105,38 +104,32 @@ def line_world(rng: random.Random, menus: list[str]) -> World:
         return f"{rng.randint(low, high)}.{rng.randint(0, 99):02d}"
 
     ways = list(itertools.permutations(("Homer", *cities), 2))
-    times = ("08:00", "09:00", "1 hours 0 minutes")
-    return World.in_memory(
-        WorldTables(
-            cities=[("Homer", "Homeland"), *((city, "Westland") for city in cities)],
-            flights=[
-                # at about the price of driving, so that either family may be the cheaper one
-                (f"F{day}{i}", price(1, 9), *times, DATES[day - 1], a, b, "106")
-                for i, (a, b) in enumerate(ways)
-                for day in range(1, 5)
-            ],
-            grounds=[(a, b, "2 hours", f"{rng.randint(20, 400)} km") for a, b in ways],
-            restaurants=[
-                (f"Grill {i}", city, menu, price(5, 60), "4.0")
-                for city in cities
-                for i, menu in enumerate(menus)
-            ],
-            attractions=[
-                (f"Lake {i}", "1", "2", "x", "1", "x", city) for city in cities for i in range(3)
-            ],
-            accommodations=[
-                (f"Inn {i}", "Private room", price(20, 200), str(nights), "4", "No pets", "2", city)
-                for city in cities
-                for i, nights in ((0, 1), (1, 1), (2, rng.randint(2, 3)))
-            ],
-        )
+    return made_world(
+        {"Homer": "Homeland", **dict.fromkeys(cities, "Westland")},
+        flights=[
+            # at about the price of driving, so that either family may be the cheaper one
+            flight(f"F{day}{i}", a, b, price(1, 9), DATES[day - 1])
+            for i, (a, b) in enumerate(ways)
+            for day in range(1, 5)
+        ],
+        roads=[(a, b, "2 hours", f"{rng.randint(20, 400)} km") for a, b in ways],
+        meals=[
+            meal(f"Grill {i}", city, menu, price(5, 60))
+            for city in cities
+            for i, menu in enumerate(menus)
+        ],
+        sights=[sight(f"Lake {i}", city) for city in cities for i in range(3)],
+        stays=[
+            stay(f"Inn {i}", city, price(20, 200), nights=nights)
+            for city in cities
+            for i, nights in ((0, 1), (1, 1), (2, rng.randint(2, 3)))
+        ],
     )
 
 
 def asked(days: int = 4, **changes: Any) -> Query:
-    fields = {"org": "Homer", "dest": "Westland", "visiting_city_number": 2, "people_number": 3}
-    fields |= {"days": days, "date": DATES[:days], "budget": 10**6, "query": "?"}
-    return Query.model_validate(fields | changes)
+    fields = {"dest": "Westland", "visiting_city_number": 2, "people_number": 3, "budget": 10**6}
+    return trip(**{"days": days, **fields, **changes})
 
 
 def every_plan(query: Query, world: World) -> list[float]:
@@ -220,18 +213,14 @@ def named_world(names: list[tuple[str, str, str]], tables: list[tuple[str, str]]
 
 def one_city(names: list[tuple[str, str, str]], restaurants: list[tuple[str, ...]]) -> World:
     ways = (("Homer", "Aston"), ("Aston", "Homer"))
-    inn = ("4", "No pets", "9", "Aston")
-    return World.in_memory(
-        WorldTables(
-            cities=[("Homer", "Homeland"), ("Aston", "Westland")],
-            flights=[],
-            grounds=[(*way, "2 hours", "100 km") for way in ways],
-            restaurants=restaurants,
-            attractions=[("Lake", "1", "2", "x", "1", "x", "Aston")],
-            accommodations=[
-                (name, "Private room", price, nights, *inn) for name, price, nights in names
-            ],
-        )
+    return made_world(
+        {"Homer": "Homeland", "Aston": "Westland"},
+        roads=[(*way, "2 hours", "100 km") for way in ways],
+        meals=restaurants,
+        sights=[sight("Lake", "Aston")],
+        stays=[
+            stay(name, "Aston", price, nights=nights, people=9) for name, price, nights in names
+        ],
     )
 
 

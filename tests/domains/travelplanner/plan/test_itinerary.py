@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.made import trip
 from tripwright.domains.travelplanner.plan.itinerary import (
     OWN_LABELS,
     parse_itinerary,
@@ -25,10 +26,7 @@ FIELDS = ("days", *OFFICIAL_FIELDS)
 
 
 def query() -> Query:
-    fields = {"org": "St. Home", "dest": "Aston", "days": 3, "visiting_city_number": 1}
-    dates = [f"2022-03-0{day}" for day in (1, 2, 3)]
-    asked = {"date": dates, "people_number": 2, "budget": 900, "query": ""}
-    return Query.model_validate(fields | asked)
+    return trip(org="St. Home", budget=900)
 
 
 def day(number: int, city: str, travel: str = "-", **said: str) -> dict[str, Any]:

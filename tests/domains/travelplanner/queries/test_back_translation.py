@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.made import DATES, trip
 from tripwright.domains.grammar import Gazetteer
 from tripwright.domains.travelplanner.queries.back_translation import (
     GRAMMAR_TRIES,
@@ -17,29 +18,12 @@ from tripwright.domains.travelplanner.queries.back_translation import (
 )
 from tripwright.domains.travelplanner.queries.reading import mismatches
 from tripwright.domains.travelplanner.queries.wording import word_query
-from tripwright.domains.travelplanner.query import Query
 from tripwright.llm.client import ChatEndpoint
 from tripwright.llm.endpoint import MOST_FAULTS
 
 PLACES = Gazetteer({"Homer": "Homeland", "Aston": "Westland", "St. Bede": "Westland"})
-QUERY = Query.model_validate(
-    {
-        "org": "Homer",
-        "dest": "Aston",
-        "days": 3,
-        "visiting_city_number": 1,
-        "date": ["2022-03-03", "2022-03-04", "2022-03-05"],
-        "people_number": 2,
-        "budget": 900,
-        "local_constraint": {
-            "house rule": "pets",
-            "cuisine": ["French"],
-            "room type": None,
-            "transportation": "no flight",
-        },
-        "query": "",
-    }
-)
+WISHED = {"house rule": "pets", "cuisine": ["French"], "transportation": "no flight"}
+QUERY = trip(date=DATES[2:5], budget=900, local_constraint=WISHED)
 GOOD = (
     "Please plan 3 days from Homer to Aston for two people, March 3rd to March 5th, 2022, with"
     " $900. Our pets must be allowed. We like French food. No flights."

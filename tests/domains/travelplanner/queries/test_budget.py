@@ -5,70 +5,49 @@ from typing import Any
 
 import pytest
 
+from tests.made import DATES, flight, made_world, meal, stay, trip
 from tripwright.domains.travelplanner.queries.sample import (
     Rejected,
     official_budget,
     price_statistics,
 )
 from tripwright.domains.travelplanner.query import Query
-from tripwright.world.records import WorldTables
 from tripwright.world.store import World
 
 ANY = "No rules"
-
-
-def hotel(name: str, room: str, usd: int, rules: str, people: int, city: str) -> tuple[str, ...]:
-    return (name, room, str(usd), "1", "4", rules, str(people), city)
 
 
 @pytest.fixture(scope="module")
 def world() -> World:
     """Home, and a state of two cities. To Aston $100 on the 1st, $200 and $300 on the 9th; to Brook
     $400 on the 1st."""
-    flights = [("F1", "100", "1"), ("F2", "200", "9"), ("F3", "300", "9")]
-    return World.in_memory(
-        WorldTables(
-            cities=[("Home", "Farland"), ("Aston", "Westland"), ("Brook", "Westland")],
-            flights=[
-                (n, usd, "08:00", "09:00", "1 hours", f"2022-03-0{day}", "Home", "Aston", "500")
-                for n, usd, day in flights
-            ]
-            + [("F4", "400", "08:00", "09:00", "1 hours", "2022-03-01", "Home", "Brook", "900")],
-            grounds=[],
-            restaurants=[
-                (name, city, cuisines, str(usd), "4.0")
-                for name, city, cuisines, usd in (
-                    ("R1", "Aston", "Indian, Tea", 10),
-                    ("R2", "Aston", "French", 20),
-                    ("R3", "Brook", "Cafe", 60),
-                )
-            ],
-            attractions=[],
-            accommodations=[
-                hotel("H1", "Private room", 50, "No parties", 1, "Aston"),
-                hotel("H2", "Entire home/apt", 100, ANY, 2, "Aston"),
-                hotel("H3", "Entire home/apt", 150, "No pets", 4, "Aston"),
-                hotel("H4", "Entire home/apt", 300, ANY, 4, "Brook"),
-            ],
-        )
+    entire = "Entire home/apt"
+    return made_world(
+        {"Home": "Farland", "Aston": "Westland", "Brook": "Westland"},
+        flights=[
+            flight("F1", "Home", "Aston", 100, miles="500"),
+            flight("F2", "Home", "Aston", 200, DATES[8], miles="500"),
+            flight("F3", "Home", "Aston", 300, DATES[8], miles="500"),
+            flight("F4", "Home", "Brook", 400, miles="900"),
+        ],
+        meals=[
+            meal("R1", "Aston", "Indian, Tea"),
+            meal("R2", "Aston", "French", 20),
+            meal("R3", "Brook", "Cafe", 60),
+        ],
+        stays=[
+            stay("H1", "Aston", rules="No parties", people=1),
+            stay("H2", "Aston", 100, entire, rules=ANY),
+            stay("H3", "Aston", 150, entire, people=4),
+            stay("H4", "Brook", 300, entire, rules=ANY, people=4),
+        ],
     )
 
 
 def request(level: str, days: int = 3, people: int = 1, **wishes: Any) -> Query:
-    return Query.model_validate(
-        {
-            "org": "Home",
-            "dest": "Aston" if days == 3 else "Westland",
-            "days": days,
-            "visiting_city_number": (days - 1) // 2,
-            "date": [f"2022-03-0{day}" for day in range(1, days + 1)],
-            "people_number": people,
-            "local_constraint": {kind.replace("_", " "): wish for kind, wish in wishes.items()},
-            "budget": 0,
-            "query": "",
-            "level": level,
-        }
-    )
+    where = {"org": "Home", "dest": "Aston" if days == 3 else "Westland", "days": days}
+    who = {"people_number": people, "visiting_city_number": (days - 1) // 2, "level": level}
+    return trip(**where, **who, local_constraint=wishes)
 
 
 def test_city_trips_take_flights_of_any_day(world):

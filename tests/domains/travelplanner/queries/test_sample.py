@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from tests.made import flight, made_world
 from tripwright.domains.grammar import Gazetteer
 from tripwright.domains.travelplanner.oracle.planner import solve
 from tripwright.domains.travelplanner.plan.parse import parse_days
@@ -32,7 +33,6 @@ from tripwright.domains.travelplanner.rules.evaluate import judge
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.domains.wording import LEVELS
 from tripwright.errors import UserError
-from tripwright.world.records import WorldTables
 from tripwright.world.scales import CUISINES
 from tripwright.world.store import World
 
@@ -150,8 +150,7 @@ def test_a_mix_that_makes_no_sense_is_refused(wrong):
 
 def bare(cities: Iterable[tuple[str, str]], days: Iterable[str]) -> World:
     """Cities, and a flight on each of these days."""
-    flights = [("F1", "1", "08:00", "09:00", "1 hours", day, "A0", "B0", "9") for day in days]
-    return World.in_memory(WorldTables(list(cities), flights, [], [], [], []))
+    return made_world(dict(cities), [flight("F1", "A0", "B0", date=day) for day in days])
 
 
 def test_a_world_that_cannot_give_them_says_so():

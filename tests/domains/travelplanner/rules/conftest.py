@@ -5,71 +5,42 @@ from typing import Any
 
 import pytest
 
+from tests.made import flight, made_world, meal, sight, stay, trip
 from tests.tools.conftest import rows
 from tripwright.domains.travelplanner.query import LocalConstraint, Query
 from tripwright.verdict import Verdict
-from tripwright.world.records import WorldTables
 from tripwright.world.store import World
-
-
-def _flight(number: str, origin: str, destination: str, price_usd: str) -> tuple[str, ...]:
-    times = ("08:00", "09:00", "1 hours 0 minutes", "2022-03-01")
-    return (number, price_usd, *times, origin, destination, "106.0")
-
-
-NO_SMOKING = ("No smoking", "2", "Aston")  # house rules, guests, city
 
 
 @pytest.fixture(scope="session")
 def world() -> World:
-    return World.in_memory(
-        WorldTables(
-            cities=[
-                ("Homer", "Homeland"),
-                ("Aston", "Westland"),
-                ("Brook", "Westland"),
-                ("Far", "Eastland"),
-            ],
-            flights=[
-                _flight("F1", "Homer", "Aston", "100"),
-                _flight("F2", "Aston", "Homer", "120"),
-                _flight("F2", "Far", "Homer", "7"),
-            ],
-            grounds=[
-                ("Homer", "Aston", "2 hours", "1,099.9 km"),
-                ("Aston", "Homer", "2 hours", "1,100 km"),
-                ("Aston", "Homer", "2 hours", "5 km"),
-                ("Aston", "Brook", "1 day 2 hours", "2,000 km"),
-                ("Brook", "Aston", "", ""),
-            ],
-            restaurants=[
-                *((f"Grill {c}", "Aston", "American, Tea", "10", "4.0") for c in "ABCDEFG"),
-                ("Dal Palace", "Aston", "Indian", "20.5", "4.5"),
-                ("Home Cooking", "Homer", "French", "5", "4.5"),
-            ],
-            attractions=[
-                (name, "1", "2", "x", "1", "x", "Aston") for name in ("Old Tower", "Lake", "Museum")
-            ],
-            accommodations=[
-                ("Inn by the lake", "Entire home/apt", "100.0", "2.0", "4.0", *NO_SMOKING),
-                ("Inn", "Private room", "50.0", "3.0", "4.0", "No pets & No parties", "1", "Aston"),
-                ("Barn", "Shared room", "10.0", "1.0", "4.0", "No visitors", "9", "Aston"),
-            ],
-        )
+    return made_world(
+        {"Homer": "Homeland", "Aston": "Westland", "Brook": "Westland", "Far": "Eastland"},
+        flights=[
+            flight("F1", "Homer", "Aston", 100),
+            flight("F2", "Aston", "Homer", 120),
+            flight("F2", "Far", "Homer", 7),
+        ],
+        roads=[
+            ("Homer", "Aston", "2 hours", "1,099.9 km"),
+            ("Aston", "Homer", "2 hours", "1,100 km"),
+            ("Aston", "Homer", "2 hours", "5 km"),
+            ("Aston", "Brook", "1 day 2 hours", "2,000 km"),
+            ("Brook", "Aston", "", ""),
+        ],
+        meals=[
+            *(meal(f"Grill {c}", "Aston", "American, Tea") for c in "ABCDEFG"),
+            meal("Dal Palace", "Aston", "Indian", 20.5),
+            meal("Home Cooking", "Homer", "French", 5),
+        ],
+        sights=[sight(name, "Aston") for name in ("Old Tower", "Lake", "Museum")],
+        stays=[
+            stay("Inn by the lake", "Aston", 100, "Entire home/apt", 2, "No smoking"),
+            stay("Inn", "Aston", nights=3, rules="No pets & No parties", people=1),
+            stay("Barn", "Aston", 10, "Shared room", rules="No visitors", people=9),
+        ],
     )
 
-
-_QUERY: dict[str, Any] = {
-    "org": "Homer",
-    "dest": "Aston",
-    "days": 3,
-    "visiting_city_number": 1,
-    "date": ["2022-03-01", "2022-03-02", "2022-03-03"],
-    "people_number": 3,
-    "budget": 2000,
-    "query": "?",
-    "local_constraint": {},
-}
 
 FIELDS = "current_city transportation breakfast attraction lunch dinner accommodation".split()
 
@@ -93,8 +64,17 @@ def plan() -> list[dict[str, Any]]:
 
 
 @pytest.fixture
+def driven(plan: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same with a return for which this world has a row on that day."""
+    there, stay, back = plan
+    way = {"transportation": "Self-driving, from Homer to Aston"}
+    way_back = {"transportation": "Self-driving, from Aston to Homer"}
+    return [there | way, stay, back | way_back]
+
+
+@pytest.fixture
 def query() -> Query:
-    return Query.model_validate(_QUERY)
+    return trip(people_number=3, budget=2000)
 
 
 def changed(plan: list[dict[str, Any]], day: int, **change: Any) -> list[dict[str, Any]]:

@@ -6,66 +6,53 @@ from typing import Any
 import pytest
 
 from tests.domains.travelplanner.rules.conftest import plan_in
+from tests.made import DATES, flight, made_world, meal, sight, stay, trip
 from tripwright.domains.travelplanner.planning import solve_query
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.clock import hours_of
 from tripwright.domains.travelplanner.rules.evaluate import judge
 from tripwright.domains.travelplanner.rules.strict_reading import read_plan
 from tripwright.errors import UserError
-from tripwright.world.records import WorldTables
 from tripwright.world.store import World
 
 SIGHTS = "abcdefghijklmnopqrst"
-DAYS = [f"2022-03-0{day}" for day in range(1, 6)]
 
 
-def flight(
-    number: str, way: str, day: int, leaves: str, lands: str, taken: str, usd: str = "50"
+def on(
+    number: str, way: str, day: int, leaves: str, lands: str, taken: str, usd: int = 50
 ) -> tuple[str, ...]:
-    origin, _, destination = way.partition(">")
-    return (number, usd, leaves, lands, taken, DAYS[day - 1], origin, destination, "300")
+    times = leaves, lands, taken
+    return flight(number, *way.split(">"), usd, DATES[day - 1], times, "300")
 
 
 @pytest.fixture(scope="module")
 def world() -> World:
-    inn = ("Inn", "Entire home/apt", "30", "1", "4", "", "2")
-    return World.in_memory(
-        WorldTables(
-            cities=[("A", "Home"), ("B", "Away"), ("C", "Away")],
-            flights=[
-                flight("FMORNING", "A>B", 1, "09:00", "11:00", "2 hours 0 minutes"),
-                flight("FEVENING", "A>B", 1, "17:30", "19:36", "2 hours 6 minutes"),
-                flight("FNIGHT", "A>B", 1, "22:00", "00:10", "2 hours 10 minutes", "30"),
-                flight("FWEST", "A>B", 1, "12:00", "11:40", "40 minutes"),
-                flight("FEARLY", "B>C", 2, "00:15", "01:15", "1 hours 0 minutes", "10"),
-                flight("FSLEPT", "B>C", 2, "00:45", "01:45", "1 hours 0 minutes", "12"),
-                flight("FBACK", "B>A", 3, "07:48", "09:00", "1 hours 12 minutes"),
-                flight("FLATE", "B>A", 3, "19:00", "21:00", "2 hours 0 minutes"),
-            ],
-            grounds=[
-                ("A", "B", "23 hours 36 mins", "2,400 km"),
-                ("B", "A", "10 hours", "900 km"),
-                ("C", "A", "2 hours", "100 km"),
-                ("B", "C", "1 hour", "80 km"),
-            ],
-            restaurants=[
-                (f"{name}{city}", city, "Tea", "10", "4") for city in "ABC" for name in "abcdefghi"
-            ],
-            attractions=[
-                (f"{name}{city}", "1", "2", "x", "1", "x", city)
-                for city in "ABC"
-                for name in SIGHTS
-            ],
-            accommodations=[(*inn, city) for city in "ABC"],
-        )
+    return made_world(
+        {"A": "Home", "B": "Away", "C": "Away"},
+        flights=[
+            on("FMORNING", "A>B", 1, "09:00", "11:00", "2 hours 0 minutes"),
+            on("FEVENING", "A>B", 1, "17:30", "19:36", "2 hours 6 minutes"),
+            on("FNIGHT", "A>B", 1, "22:00", "00:10", "2 hours 10 minutes", 30),
+            on("FWEST", "A>B", 1, "12:00", "11:40", "40 minutes"),
+            on("FEARLY", "B>C", 2, "00:15", "01:15", "1 hours 0 minutes", 10),
+            on("FSLEPT", "B>C", 2, "00:45", "01:45", "1 hours 0 minutes", 12),
+            on("FBACK", "B>A", 3, "07:48", "09:00", "1 hours 12 minutes"),
+            on("FLATE", "B>A", 3, "19:00", "21:00", "2 hours 0 minutes"),
+        ],
+        roads=[
+            ("A", "B", "23 hours 36 mins", "2,400 km"),
+            ("B", "A", "10 hours", "900 km"),
+            ("C", "A", "2 hours", "100 km"),
+            ("B", "C", "1 hour", "80 km"),
+        ],
+        meals=[meal(f"{name}{city}", city) for city in "ABC" for name in "abcdefghi"],
+        sights=[sight(f"{name}{city}", city) for city in "ABC" for name in SIGHTS],
+        stays=[stay("Inn", city, 30, "Entire home/apt", rules="") for city in "ABC"],
     )
 
 
-QUERY = {
-    "org": "A", "dest": "B", "days": 3, "visiting_city_number": 1, "date": DAYS[:3],
-    "people_number": 1, "budget": 5000, "query": "", "local_constraint": {},
-}  # fmt: skip
-TWO_CITIES = QUERY | {"dest": "Away", "days": 5, "visiting_city_number": 2, "date": DAYS}
+ONE_CITY: dict[str, Any] = {"org": "A", "dest": "B", "people_number": 1}
+TWO_CITIES = ONE_CITY | {"dest": "Away", "days": 5, "visiting_city_number": 2}
 PLAN = """
     from A to B | {} | - | - | - | dB, B | Inn, B
     B | - | aB, B | aB, B; | bB, B | cB, B | Inn, B
@@ -80,7 +67,7 @@ DRIVEN = ("Self-driving, from A to B", "Self-driving, from B to A")
 
 @pytest.fixture
 def query() -> Query:
-    return Query.model_validate(QUERY)
+    return trip(**ONE_CITY)
 
 
 def plan(there: str = MORNING, back: str = LATE, **days: dict[str, str]) -> list[dict[str, Any]]:
@@ -129,7 +116,7 @@ def test_a_day_is_possible_if_hours_can_be_given_to_everything_in_it(query, worl
 
 @pytest.mark.parametrize(("number", "is_possible"), [("FEARLY", False), ("FSLEPT", True)])
 def test_a_night_needs_half_an_hour(world, number, is_possible):
-    query = Query.model_validate(TWO_CITIES)
+    query = trip(**TWO_CITIES)
     entries = plan_in(
         f"""
         from A to B | Flight Number: FNIGHT, from A to B | - | - | - | - | Inn, B
@@ -215,7 +202,7 @@ def test_the_planner_plans_livable_days(query, world):
 
 def test_the_planner_takes_a_dearer_flight_where_the_cheapest_leaves_no_night(world):
     wishes = {"transportation": "no self-driving"}
-    query = Query.model_validate(TWO_CITIES | {"local_constraint": wishes})
+    query = trip(**TWO_CITIES, local_constraint=wishes)
     solved = solve_query(query, world, cheapest=True)
     ways = [day["transportation"].split(",")[0] for day in solved["plan"]]
     assert ways[:2] == ["Flight Number: FNIGHT", "Flight Number: FSLEPT"]

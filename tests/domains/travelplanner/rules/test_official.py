@@ -23,26 +23,41 @@ def problems(verdict: Verdict) -> dict[str, str | None]:
     return {name: fact.message for name, fact in facts.items() if fact.passed is False}
 
 
-@pytest.mark.parametrize("rules", ["official", "star"])
-def test_the_plan_passes_and_its_costs_add_up(query, plan, world, rules):
-    verdict = judge(query, plan, world, rules)
+# (day, kind, what, dollars, count)
+FLOWN = (
+    (1, "flight", "F1 from Homer to Aston", 100, 3),
+    (3, "flight", "F2 from Aston to Homer", 120, 3),
+)
+DRIVEN = (
+    (1, "self-driving", "from Homer to Aston", 54, 1),
+    (3, "self-driving", "from Aston to Homer", 55, 1),
+)
+
+
+@pytest.mark.parametrize(
+    ("rules", "rides"),
+    [("official", FLOWN), ("star", FLOWN), *((rules, DRIVEN) for rules in RULES)],
+)
+def test_the_plan_passes_and_its_costs_add_up(query, plan, driven, world, rules, rides):
+    verdict = judge(query, driven if rides is DRIVEN else plan, world, rules)
     assert problems(verdict) == {} and verdict.final
     assert (verdict.rules, verdict.delivered, verdict.error) == (rules, True, None)
     assert tuple(verdict.group("commonsense").facts or {}) == COMMONSENSE_NAMES
     assert tuple(verdict.group("hard").facts or {}) == HARD_NAMES
     costs, total_usd = verdict.details["costs"], verdict.details["total_cost"]
-    # flights (100 + 120) a head, meals (4 × 10 + 20.5) a head, 2 nights in 2 rooms for 3 people at
-    # 2 to a room
-    assert total_usd == 3 * 220 + 3 * 60.5 + 2 * 2 * 100 == sum(c["total_usd"] for c in costs)
+    # rides, meals (4 × 10 + 20.5) a head, 2 nights in 2 rooms for 3 people at 2 to a room
+    rides_usd = sum(usd * count for *_, usd, count in rides)
+    assert total_usd == rides_usd + 3 * 60.5 + 2 * 2 * 100 == sum(c["total_usd"] for c in costs)
+    there, back = rides
     assert [(c["day"], c["kind"], c["what"], c["unit_usd"], c["count"]) for c in costs] == [
-        (1, "flight", "F1 from Homer to Aston", 100, 3),
+        there,
         (1, "dinner", "Grill A", 10, 3),
         (1, "accommodation", "Inn by the lake", 100, 2),
         (2, "breakfast", "Grill B", 10, 3),
         (2, "lunch", "Dal Palace", 20.5, 3),
         (2, "dinner", "Grill C", 10, 3),
         (2, "accommodation", "Inn by the lake", 100, 2),
-        (3, "flight", "F2 from Aston to Homer", 120, 3),
+        back,
         (3, "breakfast", "Grill D", 10, 3),
     ]
 
@@ -264,15 +279,13 @@ def test_a_crash_at_the_hard_stage_keeps_the_commonsense_facts(query, plan, worl
     assert judge(asking(query, cuisine=["Indian", "Indian"]), plan, world).error == "TypeError"
 
 
-def test_hard_is_not_evaluated_behind_a_shut_gate(query, plan, world):
-    assert (
-        judge(query, changed(plan, 2, dinner="Nowhere, Aston"), world).group("hard").facts is None
-    )
-    assert judge(query, changed(plan, 2, dinner="-"), world).group("hard").facts is None
-    assert (
-        judge(query, changed(plan, 2, dinner="Grill A, Aston"), world).group("hard").facts
-        is not None
-    )
+@pytest.mark.parametrize("rules", RULES)
+def test_hard_is_not_evaluated_behind_a_shut_gate(query, driven, world, rules):
+    for dinner in ("Nowhere, Aston", "-"):
+        verdict = judge(query, changed(driven, 2, dinner=dinner), world, rules)
+        assert (verdict.group("hard").facts, verdict.details["total_cost"]) == (None, None)
+    again = judge(query, changed(driven, 2, dinner="Grill A, Aston"), world, rules)
+    assert again.group("hard").facts is not None
 
 
 @pytest.mark.parametrize("rules", RULES)

@@ -7,7 +7,6 @@ import pytest
 
 from tests.domains.travelplanner.rules.conftest import asking, changed
 from tripwright.domains.travelplanner.rules.evaluate import judge
-from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES, HARD_NAMES
 from tripwright.domains.travelplanner.rules.strict_reading import minutes
 from tripwright.verdict import State, Verdict
 
@@ -15,13 +14,8 @@ Plan = list[dict[str, Any]]
 
 
 @pytest.fixture
-def plan(plan: Plan) -> Plan:
-    """The official plan with a return for which this world has a row on that day."""
-    drive = {1: "Self-driving, from Homer to Aston", 3: "Self-driving, from Aston to Homer"}
-    return [
-        {**day, "transportation": drive.get(number, "-")}
-        for number, day in enumerate(plan, start=1)
-    ]
+def plan(driven: Plan) -> Plan:
+    return driven
 
 
 def failed(verdict: Verdict) -> set[str]:
@@ -31,32 +25,6 @@ def failed(verdict: Verdict) -> set[str]:
         for name, fact in (facts or {}).items()
         if fact.passed is False
     }
-
-
-def test_the_plan_passes_and_its_costs_add_up(query, plan, world):
-    verdict = judge(query, plan, world, "strict")
-    assert (verdict.rules, verdict.final, verdict.error) == ("strict", True, None)
-    assert tuple(verdict.group("commonsense").facts or {}) == COMMONSENSE_NAMES
-    assert tuple(verdict.group("hard").facts or {}) == HARD_NAMES
-    assert [
-        (cost["day"], cost["kind"], cost["what"], cost["unit_usd"], cost["count"])
-        for cost in verdict.details["costs"]
-    ] == [
-        (1, "self-driving", "from Homer to Aston", 54, 1),
-        (1, "dinner", "Grill A", 10, 3),
-        (1, "accommodation", "Inn by the lake", 100, 2),
-        (2, "breakfast", "Grill B", 10, 3),
-        (2, "lunch", "Dal Palace", 20.5, 3),
-        (2, "dinner", "Grill C", 10, 3),
-        (2, "accommodation", "Inn by the lake", 100, 2),
-        (3, "self-driving", "from Aston to Homer", 55, 1),
-        (3, "breakfast", "Grill D", 10, 3),
-    ]
-    assert (
-        verdict.details["total_cost"]
-        == sum(cost["total_usd"] for cost in verdict.details["costs"])
-        == 54 + 55 + 3 * 60.5 + 400
-    )
 
 
 def test_a_meal_at_home_does_not_end_the_day_for_cuisines(query, plan, world):
@@ -105,16 +73,6 @@ def test_the_budget_is_inclusive(query, plan, world):
     poor = judge(query.model_copy(update={"budget": cost - 1}), plan, world, "strict")
     assert failed(poor) == {"valid_cost"}
     assert poor.facts["valid_cost"].evidence[0].found == f"${cost:,.2f} for the whole party"
-
-
-def test_hard_is_not_evaluated_behind_a_shut_gate(query, plan, world):
-    for change in ({"dinner": "Nowhere, Aston"}, {"dinner": "-"}):
-        verdict = judge(query, changed(plan, 2, **change), world, "strict")
-        assert (verdict.group("hard").facts, verdict.details["total_cost"]) == (None, None)
-    assert (
-        judge(query, changed(plan, 2, dinner="Grill A, Aston"), world, "strict").group("hard").facts
-        is not None
-    )
 
 
 def test_one_stay_in_two_spellings_is_one_stay(query, plan, world):
