@@ -29,6 +29,21 @@ class Position(NamedTuple):
     longitude: float  # degrees east
 
 
+def position_at(latitude: str, longitude: str) -> Position | None:
+    """What the cells of a table say; None where that is nowhere on the map."""
+    try:
+        position = Position(float(latitude), float(longitude))
+    except ValueError:
+        return None
+    return position if abs(position.latitude) <= 85 and abs(position.longitude) <= 180 else None
+
+
+def middle_of(sights: Iterable[tuple[str, str]]) -> Position | None:
+    """The median of those with a position; None where none has."""
+    positions = [at for sight in sights if (at := position_at(*sight)) is not None]
+    return Position(*map(median, zip(*positions, strict=True))) if positions else None
+
+
 def great_circle_km(a: Position, b: Position) -> float:
     """The haversine formula."""
     latitude_a, latitude_b = math.radians(a.latitude), math.radians(b.latitude)

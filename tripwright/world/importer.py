@@ -20,13 +20,12 @@ from itertools import product
 from math import isfinite
 from operator import itemgetter
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from tripwright.errors import UserError, read_json
 from tripwright.files import MOST_AT_ONCE, open_file
 from tripwright.world.fill import Surroundings, fill_flights
-from tripwright.world.geography import Position
+from tripwright.world.geography import Position, middle_of
 from tripwright.world.records import MISSING, WorldTables, road_distance_km
 from tripwright.world.store import Report, World, check_target, reported, write_world
 
@@ -216,14 +215,10 @@ def _road_km(grounds: _Table) -> dict[tuple[str, str], float | None]:
 
 def _sights(attractions: _Table) -> dict[str, Position]:
     """Where a city's sights lie: their median."""
-    sights: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    sights: dict[str, list[tuple[str, str]]] = defaultdict(list)
     for row in attractions:
-        if _is_number(row[1]) and _is_number(row[2]):
-            sights[row[6]].append((float(row[1]), float(row[2])))
-    return {
-        city: Position(median(x for x, _ in positions), median(y for _, y in positions))
-        for city, positions in sights.items()
-    }
+        sights[row[6]].append((row[1], row[2]))
+    return {city: middle for city, each in sights.items() if (middle := middle_of(each))}
 
 
 def _open_table(source: Path, kind: TableSource) -> _Table:

@@ -114,6 +114,12 @@ def duration_minutes(text: str) -> int | None:
     )
 
 
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """A hint behind a name that nobody knows; empty where none is near."""
+    near = nearest_name(name, tuple(names))
+    return f" Did you mean {near!r}?" if near else ""
+
+
 # most of a millisecond for the cities of the real world, and models make the same mistakes
 @lru_cache(4096)
 def nearest_name(name: str, names: tuple[str, ...]) -> str | None:

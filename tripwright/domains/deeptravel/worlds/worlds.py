@@ -20,7 +20,6 @@ from dataclasses import dataclass, replace
 from datetime import date as calendar_date
 from datetime import datetime, timedelta
 from functools import cached_property, lru_cache, partial
-from statistics import median
 from typing import Any, NamedTuple
 
 from tripwright.domains.deeptravel.sandbox.provider import Terms
@@ -40,8 +39,8 @@ from tripwright.domains.deeptravel.tools.answers import (
 from tripwright.errors import counted
 from tripwright.llm.http import ProviderFault
 from tripwright.tools.answer import quoted
-from tripwright.world.geography import Position, clock_of, saving_minutes
-from tripwright.world.records import Flight, duration_minutes, nearest_name, road_distance_km
+from tripwright.world.geography import Position, clock_of, middle_of, position_at, saving_minutes
+from tripwright.world.records import Flight, did_you_mean, duration_minutes, road_distance_km
 from tripwright.world.store import World
 
 # ---- in a city
@@ -82,12 +81,7 @@ class CityMap:
     def middle(self) -> Position | None:
         """The median of the sights; None where the table has none with a position."""
         sights = self.world.attractions(self.city)
-        found = [_position(sight.latitude, sight.longitude) for sight in sights]
-        if not (positions := [at for at in found if at is not None]):
-            return None
-        return Position(
-            median(at.latitude for at in positions), median(at.longitude for at in positions)
-        )
+        return middle_of((sight.latitude, sight.longitude) for sight in sights)
 
     @cached_property
     def spots(self) -> dict[str, Spot]:
@@ -104,7 +98,7 @@ class CityMap:
 
     def _all(self) -> Iterator[Spot]:
         for sight in self.world.attractions(self.city):
-            at = _position(sight.latitude, sight.longitude)
+            at = position_at(sight.latitude, sight.longitude)
             if at is None or self.middle is None:
                 yield self._drawn(sight.name, SIGHT, REACH_KM[RESTAURANT], sight.address)
                 continue
@@ -166,14 +160,6 @@ def dice_of(world: World, *words: str) -> random.Random:
     """Dice of the world's content and these words: seeded by a hash of the text, so equal in every
     process."""
     return random.Random("/".join((world.content_hash, *words)))
-
-
-def _position(latitude: str, longitude: str) -> Position | None:
-    try:
-        position = Position(float(latitude), float(longitude))
-    except ValueError:
-        return None
-    return position if abs(position.latitude) <= 85 and abs(position.longitude) <= 180 else None
 
 
 # ---- between cities
@@ -435,17 +421,13 @@ class WorldProvider:
 
     def _map(self, city: str) -> CityMap:
         if city not in self.world.cities:
-            near = nearest_name(city, tuple(self.world.cities))
-            raise WrongCall(
-                f"Unknown city {quoted(city)}.{f' Did you mean {near!r}?' if near else ''}"
-            )
+            raise WrongCall(f"Unknown city {quoted(city)}.{did_you_mean(city, self.world.cities)}")
         return self._known_map(city)
 
     def _spot(self, place: CityMap, name: str) -> Spot:
         spot = place.named(name)
         if spot is None:
-            near = nearest_name(name, tuple(place.spots))
-            hint = f" Did you mean {near!r}?" if near else " poi_search finds the places of a city."
+            hint = did_you_mean(name, place.spots) or " poi_search finds the places of a city."
             raise WrongCall(f"Unknown place {quoted(name)} in {place.city}.{hint}")
         return spot
 
@@ -505,8 +487,7 @@ class WorldProvider:
         stays = [stay for stay in everywhere if needle in stay.name.casefold()]
         if not stays:
             name = f" called {quoted(hotel_name)}" if needle else ""
-            near = nearest_name(hotel_name, tuple(s.name for s in everywhere)) if needle else None
-            hint = f" Did you mean {near!r}?" if near else ""
+            hint = did_you_mean(hotel_name, [each.name for each in everywhere]) if needle else ""
             return self._found([], f"No hotels{name} in {city_name}.{hint}")
         fitting = [stay for stay in stays if stay.minimum_nights <= nights]
         if not fitting:

@@ -22,7 +22,7 @@ from tripwright.world.records import (
     Attraction,
     Flight,
     Restaurant,
-    nearest_name,
+    did_you_mean,
     road_distance_km,
 )
 from tripwright.world.store import World
@@ -192,6 +192,4 @@ def _some(rows: list[Record], kind: str, problem: str) -> list[Record]:
 
 def _unknown(kind: str, name: str, names: Iterable[str], hint: str = "") -> str:
     """For instance: Unknown city 'Bostn'. Did you mean 'Boston'?"""
-    if not hint and (near := nearest_name(name, tuple(names))):
-        hint = f" Did you mean '{near}'?"
-    return f"Unknown {kind} {quoted(name)}.{hint}"
+    return f"Unknown {kind} {quoted(name)}.{hint or did_you_mean(name, names)}"
