@@ -5,39 +5,20 @@ from typing import Any
 
 import pytest
 
-from tripwright.world.records import WorldTables
+from tests.made import flight, made_tables, stay
 from tripwright.world.store import World, write_world
 
 DAY = "2022-03-01"
-
-
-def flight(number: int, origin: str, destination: str, date: str = DAY) -> tuple[str, ...]:
-    return (
-        f"F{number}",
-        "100",
-        "08:00",
-        "09:00",
-        "1 hours 0 minutes",
-        date,
-        origin,
-        destination,
-        "106.0",
-    )
 
 
 @pytest.fixture
 def partly_known(tmp_path: Path) -> str:
     """Three cities; of one day, the searches Aston to Brook (one flight) and Brook to Aston (none)
     are known."""
-    cities = [("Aston", "W"), ("Brook", "E"), ("Cove", "E")]
-    stay = ("Nook", "Private room", "131.5", "1.0", "2.0", "No smoking", "1", "Aston")
+    cities = {"Aston": "W", "Brook": "E", "Cove": "E"}
+    rows = {"flights": [flight("F1", "Aston", "Brook")], "stays": [stay("Nook", "Aston")]}
     known = [("Aston", "Brook", DAY), ("Brook", "Aston", DAY)]
-    write_world(
-        tmp_path / "w",
-        WorldTables(
-            cities, [flight(1, "Aston", "Brook")], [], [], [], [stay], covered_searches=known
-        ),
-    )
+    write_world(tmp_path / "w", made_tables(cities, **rows, covered_searches=known))
     return str(tmp_path / "w")
 
 
@@ -67,9 +48,9 @@ def test_a_day_that_does_not_exist_is_one_line(partly_known, date, refused):
 
 
 def test_routes_that_are_not_shown_are_not_added_up(tmp_path, typed, monkeypatch):
-    cities = [(f"Town {i}", "W") for i in range(30)]
-    flights = [flight(i, "Town 0", f"Town {i}") for i in range(1, 30)]
-    write_world(tmp_path / "w", WorldTables(cities, flights, [], [], [], []))
+    cities = {f"Town {i}": "W" for i in range(30)}
+    flights = [flight(f"F{i}", "Town 0", f"Town {i}") for i in range(1, 30)]
+    write_world(tmp_path / "w", made_tables(cities, flights))
     asked: list[Any] = []
     look_up = World.flights
     monkeypatch.setattr(

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.made import made_world, meal, trip
 from tripwright.domains.travelplanner.plan.parse import parse_days
 from tripwright.domains.travelplanner.plan.plan import OFFICIAL_FIELDS, to_official
 from tripwright.domains.travelplanner.plan_view import plan_view
@@ -23,7 +24,6 @@ from tripwright.domains.travelplanner.scoring.score import score_file
 from tripwright.domains.travelplanner.verbs.show import plan_text
 from tripwright.verdict import Evidence, Fact, State
 from tripwright.world.generator import build_world
-from tripwright.world.records import WorldTables
 from tripwright.world.store import World
 
 
@@ -174,14 +174,8 @@ ANYTHING = st.recursive(
 KEYS = ("days", "current_city", "city", *OFFICIAL_FIELDS)
 
 
-ODD_REQUEST: dict[str, Any] = {
-    "org": "Homer", "dest": "<b>A</b>", "days": 3, "visiting_city_number": 1,
-    "date": ["2022-03-01\n"], "people_number": 2, "budget": 9, "query": "x",
-}  # fmt: skip
-CITIES = [("Homer", "H"), ("Aston", "W")]
-WORLD = World.in_memory(
-    WorldTables(CITIES, [], [], [("Grill", "Aston", "Tea", "10", "4.0")], [], [])
-)
+ODD_REQUEST = trip(dest="<b>A</b>", date=["2022-03-01\n"], budget=9)
+WORLD = made_world({"Homer": "H", "Aston": "W"}, meals=[meal("Grill", "Aston")])
 
 
 @settings(max_examples=40, deadline=None)
@@ -192,9 +186,8 @@ WORLD = World.in_memory(
     rules=st.sampled_from(RULES),
 )
 def test_any_plan_can_be_shown(plan, rules):
-    query = Query.model_validate(ODD_REQUEST)
-    for verdict in (None, judge(query, copy.deepcopy(plan), WORLD, rules)):
-        view = plan_view(query, plan, verdict)
+    for verdict in (None, judge(ODD_REQUEST, copy.deepcopy(plan), WORLD, rules)):
+        view = plan_view(ODD_REQUEST, plan, verdict)
         text = plan_text(view, verdict)
         assert all(line.isprintable() for line in text.split("\n"))
 

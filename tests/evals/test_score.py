@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.files import write_lines
+from tests.made import made_tables, meal, sight, stay
 from tripwright.domains.travelplanner.rules.evaluate import judge
 from tripwright.domains.travelplanner.rules.facts import (
     COMMONSENSE_NAMES,
@@ -29,7 +30,6 @@ from tripwright.domains.travelplanner.scoring.score import (
 )
 from tripwright.statistics.rates import wilson
 from tripwright.verdict import Fact, State
-from tripwright.world.records import WorldTables
 from tripwright.world.store import World, write_world
 
 QUERY: dict[str, Any] = {
@@ -59,19 +59,12 @@ P3_PLAN = [
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     return write_world(
         tmp_path_factory.mktemp("worlds") / "tiny",
-        WorldTables(
-            cities=[("Homer", "Homeland"), ("Aston", "Westland")],
-            flights=[],
-            grounds=[
-                ("Homer", "Aston", "1 hour", "100 km"),
-                ("Aston", "Homer", "1 hour", "100 km"),
-            ],
-            restaurants=[(name, "Aston", "Tea", "10", "4.0") for name in "ABC"]
-            + [("Station Grill", "Homer", "Tea", "1", "4.0")],
-            attractions=[("Lake", "1", "2", "x", "1", "x", "Aston")],
-            accommodations=[
-                ("Inn", "Private room", "50.0", "1.0", "4.0", "No smoking", "2", "Aston")
-            ],
+        made_tables(
+            {"Homer": "Homeland", "Aston": "Westland"},
+            roads=[("Homer", "Aston", "1 hour", "100 km"), ("Aston", "Homer", "1 hour", "100 km")],
+            meals=[*(meal(name, "Aston") for name in "ABC"), meal("Station Grill", "Homer", usd=1)],
+            sights=[sight("Lake", "Aston")],
+            stays=[stay("Inn", "Aston", rules="No smoking")],
         ),
     )
 

@@ -5,14 +5,13 @@ import itertools
 
 import pytest
 
+from tests.made import made_world
 from tripwright.domains import face_named
 from tripwright.domains.travelplanner.tools.catalog import TravelTools
 from tripwright.domains.travelplanner.tools.faces import COMPACT
 from tripwright.tools.answer import ToolError, quoted
 from tripwright.tools.face import number
 from tripwright.tools.toolbox import ToolBox
-from tripwright.world.records import WorldTables
-from tripwright.world.store import World
 
 # row P1's names in its order, with their arguments
 ARGUMENTS = {
@@ -69,25 +68,12 @@ def test_road_prices_are_the_official_ones(world):
 
 
 def test_an_uncovered_search_is_unknown_and_not_empty():
-    bare = WorldTables(
-        [("Boston", "MA"), ("Tampa", "FL")],
-        [],
-        [],
-        [],
-        [],
-        [],
-        covered_searches=[("Boston", "Tampa", "2022-03-16")],
-    )
-    tools = TravelTools(World.in_memory(bare))
+    known = [("Boston", "Tampa", "2022-03-16")]
+    tools = TravelTools(made_world({"Boston": "MA", "Tampa": "FL"}, covered_searches=known))
     with pytest.raises(ToolError, match=r"^No flights"):
         tools.search_flights("Boston", "Tampa", "2022-03-16")
-    with pytest.raises(
-        ToolError,
-        match=(
-            "Boston → Tampa on 2022-03-17 is outside this world's records: unknown, not 'no"
-            " flights'"
-        ),
-    ):
+    outside = "Boston → Tampa on 2022-03-17 is outside this world's records"
+    with pytest.raises(ToolError, match=f"{outside}: unknown, not 'no flights'"):
         tools.search_flights("Boston", "Tampa", "2022-03-17")
 
 

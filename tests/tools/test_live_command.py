@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tripwright.world.records import WorldTables
+from tests.made import flight, made_tables
 from tripwright.world.store import write_world
 
 DAY = "2022-03-16"
@@ -16,12 +16,11 @@ WAY = json.dumps({"depart_city_name": "Boston", "arrival_city_name": "Salem", "d
 
 @pytest.fixture
 def folder(tmp_path: Path) -> str:
-    cities = [("Boston", "Massachusetts"), ("Salem", "Massachusetts")]
-    flights = [("F1", "88", "23:50", "00:20", "0 hours 30 minutes", DAY, "Boston", "Salem", "15.0")]
-    write_world(
-        tmp_path / "w",
-        WorldTables(cities, flights, [("Boston", "Salem", "26 mins", "25.9 km")], [], [], []),
-    )
+    times = "23:50", "00:20", "0 hours 30 minutes"
+    flights = [flight("F1", "Boston", "Salem", 88, DAY, times, "15.0")]
+    cities = dict.fromkeys(("Boston", "Salem"), "Massachusetts")
+    tables = made_tables(cities, flights, [("Boston", "Salem", "26 mins", "25.9 km")])
+    write_world(tmp_path / "w", tables)
     return str(tmp_path / "w")
 
 

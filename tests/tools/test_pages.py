@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from tests.made import flight, made_world, meal
 from tripwright.domains import domain_named, face_named
 from tripwright.tools.toolbox import ToolBox
-from tripwright.world.records import WorldTables
 from tripwright.world.store import World
 
 FACES = [face.name for face in domain_named("travelplanner").faces]
@@ -17,15 +17,10 @@ ROWS = 34
 
 @pytest.fixture(scope="module")
 def long_world() -> World:
-    eaten = [(f"Diner {n:02d}", "Boston", "Tea", str(90 - n), "4.0") for n in range(1, ROWS + 1)]
-    flights = [
-        (f"F{n}", "100", "08:00", "09:00", "1 hours", "2022-03-16", "Boston", "Salem", "10.0")
-        for n in range(1, 4)
-    ]
-    cities = [("Boston", "Massachusetts"), ("Salem", "Massachusetts")]
-    return World.in_memory(
-        WorldTables(cities, flights, [("Boston", "Salem", "1 hour", "10 km")], eaten, [], [])
-    )
+    eaten = [meal(f"Diner {n:02d}", "Boston", usd=90 - n) for n in range(1, ROWS + 1)]
+    flights = [flight(f"F{n}", "Boston", "Salem", date="2022-03-16") for n in range(1, 4)]
+    cities = dict.fromkeys(("Boston", "Salem"), "Massachusetts")
+    return made_world(cities, flights, [("Boston", "Salem", "1 hour", "10 km")], eaten)
 
 
 def ask(world: World, face: str, page_rows: int | None, **arguments: Any) -> str:

@@ -4,19 +4,16 @@ from pathlib import Path
 
 import pytest
 
+from tests.made import made_tables, meal
 from tripwright.cli.main import main
 from tripwright.cli.tool import tool
-from tripwright.world.records import WorldTables
 from tripwright.world.store import write_world
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> str:
-    cities = [("Boston", "Massachusetts")]
-    write_world(
-        tmp_path / "w",
-        WorldTables(cities, [], [], [("Café", "Boston", "Tea", "12", "4.0")], [], []),
-    )
+    tables = made_tables({"Boston": "Massachusetts"}, meals=[meal("Café", "Boston", usd=12)])
+    write_world(tmp_path / "w", tables)
     return str(tmp_path / "w")
 
 
@@ -34,8 +31,8 @@ def test_every_face_can_be_tried(folder, typed, tool, face, said):
 
 
 def test_a_page_of_a_long_answer(tmp_path, refused, typed):
-    eaten = [(f"Café {n}", "Boston", "Tea", "12", "4.0") for n in range(1, 46)]
-    write_world(tmp_path / "w", WorldTables([("Boston", "Massachusetts")], [], [], eaten, [], []))
+    eaten = [meal(f"Café {n}", "Boston") for n in range(1, 46)]
+    write_world(tmp_path / "w", made_tables({"Boston": "Massachusetts"}, meals=eaten))
     at, rows = ["--world", str(tmp_path / "w"), "--page-rows"], list[list[str]]()
     for arguments, count in (('{"city": "Boston"}', 44), ('{"city": "Boston", "page": 3}', 20)):
         answer = typed(["tool", "search_restaurants", arguments, *at, str(count)]).record

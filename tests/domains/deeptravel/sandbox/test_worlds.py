@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 import pytest
 
+from tests.made import made_world
 from tripwright.domains import face_named
 from tripwright.domains.deeptravel.sandbox.provider import Provider
 from tripwright.domains.deeptravel.tools.answers import (
@@ -32,7 +33,7 @@ from tripwright.errors import UserError
 from tripwright.llm.http import ProviderFault
 from tripwright.world.generator import build_tables
 from tripwright.world.geography import Position, great_circle_km
-from tripwright.world.records import WorldTables, road_distance_km
+from tripwright.world.records import road_distance_km
 from tripwright.world.store import World, write_world
 
 DAY = "2022-03-03"
@@ -295,14 +296,9 @@ def test_a_wrong_call_is_refused_in_one_line(provider, tool, values, said):
 
 
 def test_what_the_world_does_not_know_is_unknown_and_no_refusal():
-    cities = [("Boston", "Massachusetts"), ("Salem", "Massachusetts")]
-    bare = WorldProvider(
-        World.in_memory(
-            WorldTables(
-                cities, [], [], [], [], [], covered_searches=[("Boston", "Salem", "2022-03-01")]
-            )
-        )
-    )
+    cities = dict.fromkeys(("Boston", "Salem"), "Massachusetts")
+    known = [("Boston", "Salem", "2022-03-01")]
+    bare = WorldProvider(made_world(cities, covered_searches=known))
     found = flights(bare, "Boston", "Salem")
     assert not found.refused and "unknown, not 'no flights'" in found.note
     assert not trains(bare, "Boston", "Salem", is_transfer=1)  # no road

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.made import trip
 from tests.printed import printed
 from tripwright.domains.travelplanner.plan.formatter import (
     EXAMPLE_ANSWER,
@@ -26,13 +27,11 @@ from tripwright.domains.travelplanner.plan.itinerary import (
     render_itinerary,
 )
 from tripwright.domains.travelplanner.plan.plan import PlaceKind
-from tripwright.domains.travelplanner.query import Query
 from tripwright.errors import UserError
 from tripwright.llm.client import ChatEndpoint, Completion
 from tripwright.llm.endpoint import MOST_FAULTS
 
-FIELDS = {"org": "Oldport", "dest": "Millbrook", "days": 3, "visiting_city_number": 1, "date": []}
-QUERY = Query.model_validate(FIELDS | {"people_number": 2, "budget": 9, "query": "Go!"})
+QUERY = trip(org="Oldport", dest="Millbrook", date=[], budget=9, query="Go!")
 EXAMPLE_PLAN = [{"days": day.pop("day"), **day} for day in json.loads(EXAMPLE_ANSWER)]
 GOOD = json.dumps(EXAMPLE_PLAN)
 

@@ -5,6 +5,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.made import trip
 from tripwright.domains.travelplanner.plan.parse import parse_days
 from tripwright.domains.travelplanner.plan.plan import (
     FIELDS_AS_CHECKED,
@@ -14,7 +15,7 @@ from tripwright.domains.travelplanner.plan.plan import (
     PlaceKind,
     to_official,
 )
-from tripwright.domains.travelplanner.query import Query, request_line
+from tripwright.domains.travelplanner.query import request_line
 
 FLIGHT = {
     "mode": "flight", "from": "Home", "to": "Aston", "duration": "1 hours 0 minutes", "distance": "106 miles", "cost": 100,
@@ -145,15 +146,9 @@ def test_every_p3_day_has_an_official_text(record):
     assert official["attraction"] == "-" or official["attraction"].endswith(";")
 
 
-def query(**change: Any) -> Query:
-    return Query.model_validate(
-        {"org": "Home", "dest": "Westland", "days": 3, "visiting_city_number": 1, "date": ["2022-03-01"], "people_number": 2,
-         "budget": 1500, "query": "?", "local_constraint": {"cuisine": ["Indian"], "house rule": "pets"}} | change
-    )  # fmt: skip
-
-
 def test_a_request_in_one_line():
-    wishes = "pets allowed; Indian"
-    assert request_line(query()) == (
-        f"Home to Westland, 3 days, 2022-03-01 to 2022-03-01, 2 people, budget $1,500; {wishes}"
+    query = trip(budget=1500, local_constraint={"cuisine": ["Indian"], "house rule": "pets"})
+    assert request_line(query) == (
+        "Homer to Aston, 3 days, 2022-03-01 to 2022-03-03, 2 people, budget $1,500; pets allowed;"
+        " Indian"
     )

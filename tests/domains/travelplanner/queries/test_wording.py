@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.made import DATES, trip
 from tripwright.domains.grammar import Gazetteer
 from tripwright.domains.travelplanner.oracle.options import FORBIDDEN_BY_RULE
 from tripwright.domains.travelplanner.queries.reading import mismatches
@@ -100,17 +101,8 @@ def test_every_name_of_the_real_world_is_read_in_every_role(real_world):
     for name in cities:
         other = rng.choice([city for city in cities if city != name])
         for org, dest in ((name, other), (other, name)):
-            query = drawn(
-                rng,
-                cities,
-                states,
-                days=3,
-                visiting_city_number=1,
-                org=org,
-                dest=dest,
-                date=["2022-03-09", "2022-03-10", "2022-03-11"],
-            )
-            found += wrong(query, "rich", rng, places)
+            ends = {"org": org, "dest": dest}
+            found += wrong(drawn(rng, cities, states, **ends, **several(1)), "rich", rng, places)
     for state in states:
         found += wrong(drawn(rng, cities, states, dest=state, **several(2)), "rich", rng, places)
     assert {"St. Petersburg", "Islip", "Martha's Vineyard"} <= set(cities)
@@ -119,11 +111,7 @@ def test_every_name_of_the_real_world_is_read_in_every_role(real_world):
 
 def several(cities: int) -> dict[str, Any]:
     days = 2 * cities + 1
-    return {
-        "visiting_city_number": cities,
-        "days": days,
-        "date": [f"2022-03-{day:02d}" for day in range(1, days + 1)],
-    }
+    return {"visiting_city_number": cities, "days": days, "date": DATES[:days]}
 
 
 def test_the_names_of_a_generated_world_are_read(tmp_path):
@@ -136,14 +124,8 @@ def test_the_names_of_a_generated_world_are_read(tmp_path):
 
 
 def test_thousands_of_frames_and_equal_seeds_give_equal_texts():
-    query = drawn(
-        random.Random(1),
-        ["Homer", "Aston"],
-        ["Westland"],
-        **several(2),
-        dest="Westland",
-        people_number=4,
-    )
+    asked = {"dest": "Westland", "people_number": 4}
+    query = drawn(random.Random(1), ["Homer", "Aston"], ["Westland"], **several(2), **asked)
     texts = [word_query(random.Random(seed), query, "rich") for seed in range(1500)]
     assert len(set(texts)) > 1475
     assert texts[:50] == [word_query(random.Random(seed), query, "rich") for seed in range(50)]
@@ -176,13 +158,9 @@ def test_the_grammar_says_nothing_twice_runs_on_or_leads_the_wrong_way():
 def test_plain_is_the_default_and_keeps_its_frames():
     wishes = {"house rule": "pets", "cuisine": ["Italian", "French"], "transportation": "no flight"}
     rng = random.Random(0)
-    query = drawn(
-        random.Random(1),
-        ["Homer", "Aston"],
-        ["Westland"],
-        org="Homer",
-        **{**several(2), "date": [f"2022-03-{day:02d}" for day in range(4, 9)]},
+    query = trip(
         dest="Westland",
+        **{**several(2), "date": DATES[3:8]},
         people_number=3,
         budget=1700,
         local_constraint=wishes,
