@@ -2,25 +2,19 @@
 (rows P5, S5)."""
 
 import random
+from dataclasses import replace
 
 import pytest
 
-from tripwright.domains.travelplanner.rewards import (
-    ADAPTIVE,
-    MACRO,
-    PLANNER_R1_8B,
-    PLANNER_R1_32B,
-    REWARDS,
-    STAR,
-    SUCCESS,
-    SUM,
-)
+from tripwright.domains.travelplanner.rewards import MACRO, REWARDS, SUCCESS, SUM
 from tripwright.rewards.curriculum import Curriculum, CurriculumState
 from tripwright.rewards.spec import dense
 
-ADAPT = Curriculum(
-    "adaptive", (("stage1", 0), ("stage2", 0), ("stage3", 0)), window=5, noise=1.0, least_signal=0.2
-)
+PLANNER_R1_8B = Curriculum(stages=(("stage1", 100), ("stage2", 300), ("stage3", 100)))
+PLANNER_R1_32B = Curriculum(stages=(("stage1", 50), ("stage2", 350), ("stage3", 100)))
+STAR = Curriculum("epochs", (("sum", 2), ("macro", 2), ("success", 1)))
+ADAPTIVE = Curriculum("adaptive", (("stage1", 0), ("stage2", 0), ("stage3", 0)))
+ADAPT = replace(ADAPTIVE, window=5, noise=1.0, least_signal=0.2)
 
 
 def course_of(curriculum: Curriculum) -> CurriculumState:

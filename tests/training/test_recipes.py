@@ -18,7 +18,7 @@ from tripwright.bridges.trl import check
 from tripwright.bridges.verl.settings import check_for_verl
 from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.queries.sample import Mix
-from tripwright.domains.travelplanner.rewards import PLANNER_R1_8B
+from tripwright.rewards.curriculum import Curriculum
 from tripwright.training.fit import memory, peak, size_of
 from tripwright.training.grpo import GrpoSettings
 from tripwright.training.losses import Clip
@@ -141,9 +141,9 @@ def test_planner_r1():
         optimizer = settings.optimizer
         steps = optimizer.adamw_learning_rate, optimizer.weight_decay, optimizer.grad_clip
         assert (optimizer.name, *steps) == ("adamw", 1e-6, 0.01, 1.0)
-    assert grpo("planner_r1/8b").curriculum == PLANNER_R1_8B
-    stages = (("stage1", 50), ("stage2", 350), ("stage3", 100))
-    assert grpo("planner_r1/32b").curriculum.stages == stages
+    for name, first, second in (("8b", 100, 300), ("32b", 50, 350)):
+        stages = (("stage1", first), ("stage2", second), ("stage3", 100))
+        assert grpo(f"planner_r1/{name}").curriculum == Curriculum(stages=stages)
 
 
 @pytest.mark.parametrize(

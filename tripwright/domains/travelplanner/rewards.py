@@ -14,7 +14,6 @@ function of an episode (docs/rewards.md).
 
 from __future__ import annotations
 
-from tripwright.rewards.curriculum import Curriculum
 from tripwright.rewards.reward import Reward
 from tripwright.rewards.spec import weighted
 
@@ -34,8 +33,3 @@ REWARDS = {
     "macro": MACRO,
     "success": SUCCESS,
 }
-
-PLANNER_R1_8B = Curriculum(stages=(("stage1", 100), ("stage2", 300), ("stage3", 100)))  # row P5
-PLANNER_R1_32B = Curriculum(stages=(("stage1", 50), ("stage2", 350), ("stage3", 100)))
-STAR = Curriculum("epochs", (("sum", 2), ("macro", 2), ("success", 1)))  # row S5
-ADAPTIVE = Curriculum("adaptive", (("stage1", 0), ("stage2", 0), ("stage3", 0)))
