@@ -1,14 +1,12 @@
 """A small trip by hand, and what judges it."""
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
 from tests.domains.deeptravel.verifiers import hand_made, judge_server
 from tripwright.domains.deeptravel.request import TravelRequest
-from tripwright.domains.deeptravel.verifiers.findings import JointFinding, joint
-from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
+from tripwright.domains.deeptravel.verifiers.findings import JointFinding
 from tripwright.transcript import ToolCall
 
 
@@ -29,18 +27,7 @@ def answer() -> str:
 
 @pytest.fixture
 def judged() -> Callable[..., JointFinding]:
-    """judged(answer, request, given=calls, shown={number: text}): both levels of the rule form,
-    every turn."""
-
-    def run(text: str, asked: TravelRequest | None = None, **more: Any) -> JointFinding:
-        return joint(
-            RuleVerifier(),
-            asked or hand_made.REQUEST,
-            hand_made.made_transcript(text, **more),
-            every_turn=True,
-        )
-
-    return run
+    return hand_made.judged
 
 
 @pytest.fixture

@@ -8,6 +8,8 @@ from typing import Any
 from tripwright.domains import face_named
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.tools.answers import RECORDS
+from tripwright.domains.deeptravel.verifiers.findings import JointFinding, joint
+from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 from tripwright.transcript import Rows, Segment, StopReason, ToolCall, Transcript
 
 REQUEST = TravelRequest(
@@ -174,6 +176,12 @@ def made_transcript(
             [*segments, Segment("assistant", f"<answer>{text}</answer>")], StopReason.ANSWER, text
         )
     )
+
+
+def judged(text: str, asked: TravelRequest | None = None, **more: Any) -> JointFinding:
+    """judged(answer, request, given=calls, shown={number: text}): both levels of the rule form,
+    every turn."""
+    return joint(RuleVerifier(), asked or REQUEST, made_transcript(text, **more), every_turn=True)
 
 
 def typed(transcript: Transcript) -> Transcript:
