@@ -9,6 +9,7 @@ from math import cos, radians
 
 import pytest
 
+from tests.made import flight, made_world
 from tests.world.stored_texts import flight_texts
 from tripwright.errors import UserError
 from tripwright.world.fill import Surroundings, fill_flights, minutes_of_clock, minutes_of_duration
@@ -20,7 +21,7 @@ from tripwright.world.geography import (
     hours_minutes,
     utc_offset_hours,
 )
-from tripwright.world.records import Flight, Texts, WorldTables
+from tripwright.world.records import Flight, Texts
 from tripwright.world.store import World
 
 DAYS = [f"2022-03-{day:02d}" for day in range(1, 11)]
@@ -66,21 +67,9 @@ def known_flights() -> tuple[list[Texts], list[Search]]:
             for number in sorted(next(numbers) for _ in range(per_day)):
                 flying = 42 + 0.118 * miles - HEADWIND * miles_east(route) + habit
                 minutes, left = max(20, round(flying + rng.gauss(0, 8))), rng.randrange(300, 1350)
-                times = (
-                    clock(left),
-                    clock(left + minutes + shift),
-                    hours_minutes(minutes),
-                )
-                rows.append(
-                    (
-                        f"F{number}",
-                        str(int(miles * rng.uniform(0.2, 0.5))),
-                        *times,
-                        date,
-                        *route,
-                        f"{miles}.0",
-                    )
-                )
+                times = clock(left), clock(left + minutes + shift), hours_minutes(minutes)
+                usd = int(miles * rng.uniform(0.2, 0.5))
+                rows.append(flight(f"F{number}", *route, usd, date, times, f"{miles}.0"))
     return rows, covered
 
 
@@ -92,12 +81,8 @@ def known() -> tuple[list[Texts], list[Search]]:
 def filled(known: tuple[list[Texts], list[Search]], seed: int) -> World:
     flights, dates = fill_flights(*known, Surroundings(ROADS, POSITIONS, {}), seed)
     grounds = [(a, b, "", "" if km is None else f"{km} km") for (a, b), km in ROADS.items()]
-    cities = [(city, "S") for city in CITIES]
-    return World.in_memory(
-        WorldTables(
-            cities, flights, grounds, [], [], [], covered_searches=known[1], filled_dates=dates
-        )
-    )
+    cities = dict.fromkeys(CITIES, "S")
+    return made_world(cities, flights, grounds, covered_searches=known[1], filled_dates=dates)
 
 
 def flights_of(world: World, *routes: Route, days: Sequence[str] = DAYS) -> list[Flight]:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.made import made_tables, meal
 from tripwright.cli.main import main
 from tripwright.errors import UserError
 from tripwright.world.importer import SOURCES
@@ -74,9 +75,7 @@ def test_a_killed_import_leaves_no_world_and_the_next_one_succeeds(source, tmp_p
 
 
 def small_tables() -> WorldTables:
-    return WorldTables(
-        [("Aston", "West")], [], [], [("Grill", "Aston", "Tea", "10", "4.0")], [], []
-    )
+    return made_tables({"Aston": "West"}, meals=[meal("Grill", "Aston")])
 
 
 def test_two_writers_of_one_world_do_not_meet(tmp_path):
@@ -85,7 +84,7 @@ def test_two_writers_of_one_world_do_not_meet(tmp_path):
     def slow_rows():
         with pytest.raises(UserError, match=r"Another process is writing '.*/w'"):
             write_world(tmp_path / "w", small_tables())
-        yield "Grill", "Aston", "Tea", "10", "4.0"
+        yield meal("Grill", "Aston")
 
     tables.restaurants = slow_rows()
     assert write_world(tmp_path / "w", tables).restaurants("Aston")

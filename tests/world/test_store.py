@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from tests.made import flight, made_tables, meal, stay
 from tripwright.errors import UserError
 from tripwright.world.generator import build_tables, build_world
 from tripwright.world.records import WorldTables
@@ -16,26 +17,25 @@ from tripwright.world.store import MANIFEST_FILE, STORE_FILE, World, write_world
 
 
 def small_tables(covered: list[tuple[str, str, str]] | None = None) -> WorldTables:
-    times = ("08:00", "09:00", "1 hours 0 minutes", "2022-03-01")
-    flight = ("F1", "100", *times, "Aston", "Brook", "106.0")
-    return WorldTables(
-        cities=[("Aston", "Westland"), ("Brook", "Eastland"), ("Aston", "Southland")],
+    tables = made_tables(
+        {},
         flights=[
-            flight,
-            ("F1", "7", *flight[2:6], "Brook", "Far", "1.5"),
-            ("F2", "90", *flight[2:]),
+            flight("F1", "Aston", "Brook"),
+            flight("F1", "Brook", "Far", 7),
+            flight("F2", "Aston", "Brook", 90),
         ],
-        grounds=[
+        roads=[
             ("Aston", "Brook", "2 hours", "1,200 km"),
             ("Aston", "Brook", "9 hours", "9 km"),
             ("Brook", "Aston", "", ""),
         ],
-        restaurants=[("Grill", "Aston", "Tea", "10.5", "4.0")],
-        attractions=[],
-        accommodations=[("Inn", "Private room", "50.0", "3.0", "4.0", "No pets", "2.0", "Brook")],
+        meals=[meal("Grill", "Aston", usd=10.5)],
+        stays=[stay("Inn", "Brook", "50.0", nights="3.0", people="2.0")],
         covered_searches=covered,
         about={"name": "small"},
     )
+    tables.cities = [("Aston", "Westland"), ("Brook", "Eastland"), ("Aston", "Southland")]
+    return tables
 
 
 @pytest.fixture(scope="module")
