@@ -200,6 +200,15 @@ class Listener(ThreadingHTTPServer):
 Answered = tuple[int, bytes, dict[str, str]] | None
 
 
+def completion(
+    text: str, finish_reason: str = "stop", **more: Any
+) -> tuple[int, bytes, dict[str, str]]:
+    """A chat endpoint says this."""
+    message = {"role": "assistant", "content": text}
+    choice = {"message": message, "finish_reason": finish_reason}
+    return 200, json.dumps({"choices": [choice], **more}).encode(), {}
+
+
 @pytest.fixture
 def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., str]]:
     """serve(answer) → the URL of a chat endpoint on this machine, or of any other server, for one

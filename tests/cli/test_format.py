@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import completion
 from tests.files import read_lines, write_lines
 from tripwright.cli.main import main
 from tripwright.domains.travelplanner.plan.itinerary import render_itinerary
@@ -51,10 +52,9 @@ class Formatter:
     def answer(self, request: dict[str, Any]) -> tuple[int, bytes, dict[str, str]]:
         self.requests += 1
         itinerary = request["messages"][-1]["content"].partition("Planning text: ")[2]
-        failing = self.mood == "half" and self.requests % 2
-        content = json.dumps(self.plans.get(itinerary) or [])
-        answer = {"choices": [{"message": {"content": content}, "finish_reason": "stop"}]}
-        return 500 if failing else 200, json.dumps(answer).encode(), {}
+        if self.mood == "half" and self.requests % 2:
+            return 500, b"{}", {}
+        return completion(json.dumps(self.plans.get(itinerary) or []))
 
 
 @pytest.fixture

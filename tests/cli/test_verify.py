@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import completion
 from tests.files import read_lines, write_lines
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.verbs import verify
@@ -104,11 +105,8 @@ class Judge:
             conclusion = "inconsistent_with_response" if wrong else "satisfied"
         met = {**dict.fromkeys(rubrics, "met"), unmet: "not_met" if wrong else "met"}
         said = {"reason": "so", "rubrics": met, "problems": [], "conclusion": conclusion}
-        body = {
-            "choices": [{"message": {"content": json.dumps(said)}, "finish_reason": "stop"}],
-            "usage": {"prompt_tokens": 500, "completion_tokens": 50},
-        }
-        return 200, json.dumps(body).encode(), {}
+        usage = {"prompt_tokens": 500, "completion_tokens": 50}
+        return completion(json.dumps(said), usage=usage)
 
 
 @pytest.fixture

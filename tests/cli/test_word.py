@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import completion
 from tests.files import read_lines
 from tripwright.domains.grammar import Gazetteer
 from tripwright.domains.travelplanner.queries.reading import mismatches
@@ -48,10 +49,9 @@ class Writer:
         text, corrected = self.texts[fields(asked)], len(request["messages"]) > 2
         if self.mood == "lies" or (self.mood == "lies at first" and not corrected):
             text = re.sub(r"\$[0-9,]+", "$1", text)
-        is_sick = self.mood == "half" and self.requests % 2
-        status = 500 if is_sick else 401 if self.mood == "shut" else 200
-        choice = {"message": {"content": text}, "finish_reason": "stop"}
-        return status, json.dumps({"choices": [choice]}).encode(), {}
+        if self.mood == "shut" or (self.mood == "half" and self.requests % 2):
+            return 401 if self.mood == "shut" else 500, b"{}", {}
+        return completion(text)
 
 
 def fields(record: dict[str, Any]) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import completion
 from tripwright.cli.main import main
 from tripwright.domains import dialect_named, domain_named
 from tripwright.domains.deeptravel.verifiers.findings import RUBRICS
@@ -41,11 +42,7 @@ class Model:
         if not self.alive:
             return 503, b"{}", {}
         text = self._format(request) if len(request["messages"]) == 1 else self._judge(request)
-        body = {
-            "choices": [{"message": {"content": text}, "finish_reason": "stop"}],
-            "usage": {"prompt_tokens": 1000, "completion_tokens": 100},
-        }
-        return 200, json.dumps(body).encode(), {}
+        return completion(text, usage={"prompt_tokens": 1000, "completion_tokens": 100})
 
     def _format(self, request: dict[str, Any]) -> str:
         _, _, text = request["messages"][0]["content"].partition("Planning text: ")

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import completion
 from tripwright.cli.main import main
 from tripwright.domains import dialect_named, domain_named
 from tripwright.domains.deeptravel.tools.answers import RECORDS
@@ -146,8 +147,7 @@ class Models:
         else:
             fields = json.loads(first["content"].partition("\n\n")[2])
             text = next(q.query for q in self.queries() if is_of(q, fields))
-        choice = {"finish_reason": "stop", "message": {"role": "assistant", "content": text}}
-        return 200, json.dumps({"choices": [choice]}).encode(), {}
+        return completion(text)
 
     def queries(self) -> Iterator[Query]:
         for path in sorted((self.home / "queries").glob("*.jsonl")):

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.conftest import completion
 from tests.files import read_lines
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.verifiers.findings import RUBRICS
@@ -44,11 +45,7 @@ def episode(
 
 def chat(content: str, finish: str = "stop", usage: dict[str, int] | None = None) -> Reply:
     counted = {"prompt_tokens": 1000, "completion_tokens": 100} if usage is None else usage
-    body = {
-        "choices": [{"message": {"content": content}, "finish_reason": finish}],
-        "usage": counted,
-    }
-    return 200, json.dumps(body).encode(), {}
+    return completion(content, finish, usage=counted)
 
 
 def judgement(

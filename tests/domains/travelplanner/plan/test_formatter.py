@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import completion
 from tests.made import trip
 from tests.printed import printed
 from tripwright.domains.travelplanner.plan.formatter import (
@@ -48,11 +49,10 @@ class Server:
     def answer(self, request: dict[str, Any]) -> tuple[int, bytes, dict[str, str]]:
         self.requests.append(request["messages"])
         reply = self.replies[min(len(self.requests), len(self.replies)) - 1]
-        said: Any = {"error": {"message": "context length exceeded" if reply == 400 else "boom"}}
         if isinstance(reply, str):
-            message = {"role": "assistant", "content": reply}
-            said = {"choices": [{"message": message, "finish_reason": "stop"}]}
-        return 200 if isinstance(reply, str) else reply, json.dumps(said).encode(), {}
+            return completion(reply)
+        said = {"error": {"message": "context length exceeded" if reply == 400 else "boom"}}
+        return reply, json.dumps(said).encode(), {}
 
 
 @pytest.fixture

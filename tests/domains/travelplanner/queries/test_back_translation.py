@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import completion
 from tests.made import DATES, trip
 from tripwright.domains.grammar import Gazetteer
 from tripwright.domains.travelplanner.queries.back_translation import (
@@ -29,16 +30,6 @@ GOOD = (
     " $900. Our pets must be allowed. We like French food. No flights."
 )
 Answer = Callable[[dict[str, Any]], "tuple[int, bytes, dict[str, str]] | None"]
-
-
-def completion(text: str, finish_reason: str = "stop") -> tuple[int, bytes, dict[str, str]]:
-    return (
-        200,
-        json.dumps(
-            {"choices": [{"message": {"content": text}, "finish_reason": finish_reason}]}
-        ).encode(),
-        {},
-    )
 
 
 def saying(*texts: str, heard: list[dict[str, Any]] | None = None) -> Answer:
