@@ -350,7 +350,7 @@ class Journal:
         restart: bool = False,
     ):
         self.path = path
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_parent(path)
         # unbuffered: what could not be written must not come with what is written later
         self._file = open_file(path, "ab", buffering=0)
         try:

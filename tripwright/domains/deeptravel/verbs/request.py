@@ -26,13 +26,7 @@ from tripwright.domains.deeptravel.requests.make import (
 )
 from tripwright.domains.place import PlaceOptions
 from tripwright.errors import UserError
-from tripwright.files import (
-    check_folder,
-    check_new,
-    make_parent,
-    write_atomically,
-    write_json_lines,
-)
+from tripwright.files import check_folder, check_new, write_atomically, write_json_lines
 from tripwright.progress import StatusLine
 from tripwright.world.store import World
 
@@ -109,7 +103,6 @@ def make(  # long: most of it is help
             report=report,
         )
     line.end()
-    make_parent(out)
     # the proofs first: where there are requests, there are proofs of them
     proofs = proofs_beside(out)
     write_json_lines(proofs, ({"id": request.id, **asdict(proof)} for request, proof in proven))
@@ -191,7 +184,6 @@ def difficulty(
             check_new(path, restart, inputs=(requests,))
     tried = request_file.measured(pool, request_file.read_attempts(runs), least)
     sft, rl = request_file.staged(pool, tried, share, seed)
-    out.mkdir(parents=True, exist_ok=True)
     measured = (
         {"id": name, "difficulty": one.difficulty, "attempts": one.attempts, "passed": one.passed}
         for name, one in tried.items()
@@ -224,7 +216,6 @@ def review(
     """
     check_new(out, restart, inputs=(requests,))
     pool = read_requests(requests)
-    make_parent(out)
     write_atomically(out, request_file.write_review(pool))
     typer.echo(
         f"{out}: {len(pool)} requests to look at; then: tripwright request accept {requests} {out}"
@@ -247,7 +238,6 @@ def accept(
     check_new(out, restart, inputs=(requests, reviewed))
     pool = read_requests(requests)
     ticked = request_file.accepted(pool, reviewed)
-    make_parent(out)
     write_requests(out, ticked)
     left = len(pool) - len(ticked)
     print_figures({"out": str(out), "accepted": len(ticked), "not_ticked": left}, as_json)

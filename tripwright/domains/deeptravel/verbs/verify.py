@@ -33,7 +33,7 @@ from tripwright.domains.deeptravel.verifiers.findings import (
 from tripwright.domains.deeptravel.verifiers.judge import JudgeSettings
 from tripwright.domains.deeptravel.verifiers.rules import RuleVerifier
 from tripwright.errors import UserError, one_line
-from tripwright.files import check_new, make_parent, whole_lines, write_atomically
+from tripwright.files import check_new, whole_lines, write_atomically
 from tripwright.progress import StatusLine
 from tripwright.runs import JUDGEMENTS, transcripts_at
 from tripwright.statistics.agreement import Agreement
@@ -172,7 +172,6 @@ def _tell(
 ) -> None:
     lines = [json.dumps(verdict.record(), ensure_ascii=False) for verdict in verdicts]
     if out:
-        make_parent(out)
         write_atomically(out, "".join(f"{line}\n" for line in lines))
     if as_json:
         typer.echo("\n".join([*lines, json.dumps(figures)]))

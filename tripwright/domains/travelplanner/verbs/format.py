@@ -100,7 +100,6 @@ def format_itineraries(settings: FormatFlags, as_json: Json = False) -> None:
     place = World.open(settings.world) if settings.world else None
     file, read = (transcripts_at(source), _of_run) if source.is_dir() else (source, _of_file)
     inputs = list(some_of(file, read(file), "itinerary", EXPECTED))
-    out.parent.mkdir(parents=True, exist_ok=True)
     counts = _formatted(endpoint, inputs, out, settings.concurrency, place)
     print_figures(counts, as_json)
     if counts["unscored"]:

@@ -33,7 +33,7 @@ from tripwright.domains.travelplanner.scoring.lines import (
 )
 from tripwright.errors import UserError, counted, described, printable, repeated_key
 from tripwright.evals.evaluate import evaluate
-from tripwright.files import check_new, make_parent, write_atomically
+from tripwright.files import check_new, write_atomically
 from tripwright.policies.settings import PolicySettings
 from tripwright.runs import transcripts_at, transcripts_in
 from tripwright.world.store import World
@@ -119,7 +119,6 @@ def write(  # long: most of it is help
             (first, problem), *_ = notes
             why = f"{counted(len(notes), 'line')} of it gave no plan; line {first}: {problem}."
         raise UserError(f"No plan in '{source}'. {why}")
-    make_parent(out)
     write_atomically(out, "".join(submission.lines()))
     counts = {"queries": count, "plans": plans, "missing": count - plans}
     counts |= {"completed": submission.completed} if submission.completed else {}

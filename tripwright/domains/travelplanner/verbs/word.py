@@ -24,7 +24,7 @@ from tripwright.domains.travelplanner.queries.back_translation import (
 from tripwright.domains.travelplanner.queries.wording import Style, unwordable
 from tripwright.domains.travelplanner.query import Query, iter_queries
 from tripwright.errors import UserError
-from tripwright.files import Journal, check_new, make_parent, write_json_lines
+from tripwright.files import Journal, check_new, write_json_lines
 from tripwright.llm.client import ChatEndpoint
 from tripwright.llm.endpoint import map_unordered
 from tripwright.progress import StatusLine
@@ -105,7 +105,6 @@ def word(
     pool = Pool(endpoints, settings.seed) if endpoints else None
     place = World.open(settings.world)
     requests = list(_requests(settings, place))
-    make_parent(settings.out)
     counts = _word_all(requests, settings, pool, Gazetteer(place.cities))
     print_figures({"out": str(settings.out), **counts}, as_json)
     if left := counts["queries"] - counts["accepted"]:
