@@ -151,7 +151,8 @@ class Models:
 
     def queries(self) -> Iterator[Query]:
         for path in sorted((self.home / "queries").glob("*.jsonl")):
-            yield from read_queries(path)
+            if path.stat().st_size:  # else it is being made
+                yield from read_queries(path)
 
     def trip_turns(self, text: str) -> list[str]:
         query, dialect = next(q for q in self.queries() if q.query in text), dialect_named("star")
