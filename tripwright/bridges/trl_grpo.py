@@ -37,16 +37,14 @@ class Environment:
 def environment(row: dict[str, Any]) -> type[Environment]:
     """The `environment_factory` for rows of this one's dialect. Raises UserError where its tools
     stand in the prompt: TRL would show them twice."""
-    episode = OpenEpisode(row)
-    episode.close()
+    (episode := OpenEpisode(row)).close()
     if not episode.tools:
         raise UserError(f"TRL gives a model native tools, and '{row['dialect']}' has none.")
     *system, user = episode.messages
     # TRL lists methods by the names of the members, and calls them by their own
     methods = {f"tool_{n:03}": _tool(each["function"]) for n, each in enumerate(episode.tools)}
-    return type(
-        "Environment", (Environment,), {"prompt": [*system, {**user, "content": ""}], **methods}
-    )
+    opening = [*system, {**user, "content": ""}]
+    return type("Trips", (Environment,), {"prompt": opening, **methods})
 
 
 def _tool(function: dict[str, Any]) -> Callable[..., str]:
