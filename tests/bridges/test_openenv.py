@@ -127,7 +127,12 @@ def test_what_the_model_does_wrong_is_answered(url):
         for message in heard[3 : 3 + 2 * len(wrong) : 2]:
             assert "error" in json.loads(message["content"])
         env.reset(**HERE)
-        for tool, arguments in {"fly": {}, "answer": {"plan": []}, "I would": {}}.items():
+        for tool, arguments in {
+            "fly": {},
+            "answer": {"plan": []},
+            "I would": {},
+            "\ud800": {},
+        }.items():
             seen = env.step(CallToolAction(tool_name=tool, arguments=arguments))
             assert not seen.done and "error" in seen.observation.result
 

@@ -15,7 +15,7 @@ from openenv.core.env_server.interfaces import Environment
 from openenv.core.env_server.types import Action, Observation, State
 
 from tripwright.bridges import OpenEpisode, task_set
-from tripwright.errors import UserError
+from tripwright.errors import UserError, printable
 
 SPLITS, TASKS = ("train", "validation", "test"), 1000  # of each
 _making = Lock()
@@ -59,9 +59,8 @@ class TripEnvironment(Environment[Action, Observation, State]):
         in the words of `task_set`. Or a row of the client's, which says all that itself."""
         if row is None:
             number = random.Random(seed).randrange(TASKS) if index is None else index
-            self.get_task(split, number)
             with _making:  # the rollouts of a group begin together
-                row = _made(split, number, **how)
+                row = _made(split, self.get_task(split, number)["index"], **how)
         elif how:
             raise UserError(f"A row has fields of its own for {', '.join(how)}.")
         self.close()
@@ -84,7 +83,8 @@ class TripEnvironment(Environment[Action, Observation, State]):
         else:  # as the model wrote them, where the client says so
             written, said = more.get("arguments", arguments), str(more.get("said", ""))
             shown = episode.call(action.tool_name, written, said)
-        seen = mcp.CallToolObservation(tool_name=action.tool_name, result=shown, reward=0.0)
+        called = printable(action.tool_name)  # halves of characters cannot be sent
+        seen = mcp.CallToolObservation(tool_name=called, result=shown, reward=0.0)
         if episode.over:
             outcome = episode.outcome()
             seen.reward, seen.done, seen.metadata = outcome.pop("reward"), True, outcome
