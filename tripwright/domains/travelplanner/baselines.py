@@ -127,13 +127,9 @@ class GreedySearch(ScriptedPolicy):
     def _answer(self, session: Session) -> None:
         query, world = trip_query(session), at_hand(session, "The greedy search")
         days = greedy_plan(query, world, random.Random(f"greedy {self._seed} {query.query}"))
-        plan_format = session.dialect.plan_format
-        if days is None:
-            answer = f"The greedy search has no plan for {query.days} days in {query.dest}."
-        elif plan_format == "json":
-            answer = f"<answer>{json.dumps(days, ensure_ascii=False)}</answer>"
-        else:
-            answer = answer_text(query, days, plan_format)
+        answer = f"The greedy search has no plan for {query.days} days in {query.dest}."
+        if days is not None:
+            answer = answer_text(query, days, session.dialect.plan_format)
         session.say(answer)
 
 
