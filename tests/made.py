@@ -75,6 +75,15 @@ def trip(**fields: Any) -> Query:
 
 def official(query: Query, solution: Solution, world: World) -> list[dict[str, Any]]:
     """The plan of a solution as rules read it."""
-    plan, problem = official_plan(plan_days(query, solution), city_lookup(world))
-    assert plan is not None, problem
-    return plan
+    return _official(plan_days(query, solution), world)
+
+
+def proven(query: Query, world: World) -> list[dict[str, Any]]:
+    """The plan that a made request brings with it, as rules read it."""
+    return _official(query.record()["oracle"]["plan"], world)
+
+
+def _official(plan: list[dict[str, Any]], world: World) -> list[dict[str, Any]]:
+    read, problem = official_plan(plan, city_lookup(world))
+    assert read is not None, problem
+    return read

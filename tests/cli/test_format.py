@@ -10,12 +10,10 @@ import pytest
 
 from tests.conftest import completion
 from tests.files import read_lines, write_lines
+from tests.made import proven
 from tripwright.cli.main import main
 from tripwright.domains.travelplanner.plan.itinerary import render_itinerary
-from tripwright.domains.travelplanner.plan.parse import parse_days
-from tripwright.domains.travelplanner.plan.plan import to_official
 from tripwright.domains.travelplanner.queries.sample import make_queries
-from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.domains.travelplanner.scoring.score import score_file
 from tripwright.world.generator import build_world
 from tripwright.world.store import World
@@ -28,8 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     world = build_world(folder / "world", "nano", 2)
     lines, plans = list[dict[str, Any]](), list[Any]()
     for query in make_queries(world, 6, 1):
-        days = parse_days((query.model_extra or {})["oracle"]["plan"]).days or []
-        plans.append(to_official(days, city_lookup(world)))
+        plans.append(proven(query, world))
         itinerary = render_itinerary(query, plans[-1])
         lines.append({"query": query.record(), "itinerary": itinerary})
     lines[2]["itinerary"], plans[2] = "I am sorry, I cannot plan this.", None

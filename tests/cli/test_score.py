@@ -8,11 +8,9 @@ from typing import Any
 import pytest
 
 from tests.files import read_lines
+from tests.made import proven
 from tripwright.cli.main import main
-from tripwright.domains.travelplanner.plan.parse import parse_days
-from tripwright.domains.travelplanner.plan.plan import to_official
 from tripwright.domains.travelplanner.queries.sample import make_queries
-from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.world.generator import build_tables
 from tripwright.world.store import write_world
 
@@ -25,11 +23,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     runs on the first day."""
     folder = tmp_path_factory.mktemp("place")
     world = write_world(folder / "w", build_tables("nano", 3))
-    records = [request.record() for request in make_queries(world, 3, 2)]
-    plans = [
-        to_official(parse_days(each["oracle"]["plan"]).days or [], city_lookup(world))
-        for each in records
-    ]
+    requests = list(make_queries(world, 3, 2))
+    records = [request.record() for request in requests]
+    plans = [proven(request, world) for request in requests]
     by_bus = [
         [day | {"transportation": bus(day["transportation"])} for day in plan] for plan in plans
     ]

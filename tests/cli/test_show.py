@@ -11,15 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.made import made_world, meal, trip
-from tripwright.domains.travelplanner.plan.parse import parse_days
-from tripwright.domains.travelplanner.plan.plan import OFFICIAL_FIELDS, to_official
+from tests.made import made_world, meal, proven, trip
+from tripwright.domains.travelplanner.plan.plan import OFFICIAL_FIELDS
 from tripwright.domains.travelplanner.plan_view import plan_view
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.evaluate import RULES, judge
 from tripwright.domains.travelplanner.rules.facts import Cost, plan_verdict
-from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.domains.travelplanner.scoring.score import score_file
 from tripwright.domains.travelplanner.verbs.show import plan_text
 from tripwright.verdict import Evidence, Fact, State
@@ -33,7 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("show")
     world = build_world(folder / "world", "nano", 2)
     queries = list(make_queries(world, 4, 1))
-    lines = [{"query": q.record(), "plan": official(q, world)} for q in queries]
+    lines = [{"query": q.record(), "plan": proven(q, world)} for q in queries]
     lines[1]["plan"] = (queries[1].model_extra or {})["oracle"]["plan"]
     lines[3]["plan"] = None
     (folder / "plans.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n")
@@ -46,11 +44,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         + json.dumps({**episode, "request": lines[0]["query"], "verdict": {"rules": "strict"}})
     )
     return folder
-
-
-def official(query: Query, world: World) -> list[dict[str, Any]]:
-    plan = (query.model_extra or {})["oracle"]["plan"]
-    return to_official(parse_days(plan).days or [], city_lookup(world))
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +68,7 @@ def shown(folder: Path, typed: Callable[..., Any]) -> Callable[[str], str]:
 
 @pytest.mark.parametrize("rules", sorted({*RULES} - {"livable"}))
 def test_a_sound_plan_with_its_prices(world, query, rules, shown):
-    verdict = judge(query, official(query, world), world, rules)
+    verdict = judge(query, proven(query, world), world, rules)
     page = shown(f"{{p}}/plans.jsonl {{w}} --line 1 --rules {rules}")
     assert f"✓ passes the {rules} rules" in page and "✗" not in page and verdict.final
     assert sum(cost["total_usd"] for cost in verdict.details["costs"]) == pytest.approx(
@@ -93,7 +86,7 @@ def test_a_sound_plan_with_its_prices(world, query, rules, shown):
 
 
 def test_what_is_wrong_stands_under_what_it_concerns(query, world):
-    plan = official(query, world)
+    plan = proven(query, world)
     plan[1] |= {"attraction": "Lake, X;Tower, X;", "dinner": "-"}
     evidence = (
         Evidence(2, "attraction", "Lake, X", "a place in Y"),
@@ -139,7 +132,7 @@ def test_what_is_wrong_stands_under_what_it_concerns(query, world):
 
 
 def test_colours_are_only_for_terminals(query, world, shown):
-    plan = official(query, world)
+    plan = proven(query, world)
     verdict = judge(query, plan, world, "strict")
     view = plan_view(query, plan, verdict)
     assert "\x1b[32m✓ passes" in plan_text(view, verdict, colour=True)
@@ -147,7 +140,7 @@ def test_colours_are_only_for_terminals(query, world, shown):
 
 
 def test_a_day_that_the_plan_lacks_is_shown(query, world):
-    plan = official(query, world)[:1]
+    plan = proven(query, world)[:1]
     verdict = judge(query, plan, world, "strict")
     view = plan_view(query, plan, verdict)
     assert [(part.title, part.date) for part in view.parts] == [

@@ -8,18 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.made import trip
+from tests.made import proven, trip
 from tripwright.domains.travelplanner.plan.itinerary import (
     OWN_LABELS,
     parse_itinerary,
     plan_of_text,
     render_itinerary,
 )
-from tripwright.domains.travelplanner.plan.parse import parse_days
-from tripwright.domains.travelplanner.plan.plan import OFFICIAL_FIELDS, to_official
+from tripwright.domains.travelplanner.plan.plan import OFFICIAL_FIELDS
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
 from tripwright.domains.travelplanner.query import Query
-from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.world.generator import build_world
 
 FIELDS = ("days", *OFFICIAL_FIELDS)
@@ -50,8 +48,7 @@ def test_generated_expert_plans_come_back(tmp_path):
     world = build_world(tmp_path / "w", "nano", 5)
     requests = list(make_queries(world, 30, 3, Mix(days=(3, 5, 7))))
     for request in requests:
-        days = parse_days((request.model_extra or {})["oracle"]["plan"]).days
-        plan = to_official(days, city_lookup(world))
+        plan = proven(request, world)
         text = render_itinerary(request, plan)
         assert "exactly" not in text
         assert parse_itinerary(text).plan == plan

@@ -12,11 +12,9 @@ from typing import Any
 
 import pytest
 
-from tests.made import flight, made_world
+from tests.made import flight, made_world, proven
 from tripwright.domains.grammar import Gazetteer
 from tripwright.domains.travelplanner.oracle.planner import solve
-from tripwright.domains.travelplanner.plan.parse import parse_days
-from tripwright.domains.travelplanner.plan.plan import to_official
 from tripwright.domains.travelplanner.queries.reading import CITIES_BY_DAYS, mismatches
 from tripwright.domains.travelplanner.queries.sample import (
     KINDS,
@@ -30,7 +28,6 @@ from tripwright.domains.travelplanner.queries.sample import (
 )
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.evaluate import judge
-from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.domains.wording import LEVELS
 from tripwright.errors import UserError
 from tripwright.world.scales import CUISINES
@@ -57,14 +54,14 @@ def proof_of(query: Query) -> dict[str, Any]:
 
 
 def test_each_can_be_met_and_says_so_in_words(world, made):
-    city_of, places = city_lookup(world), Gazetteer(world.cities)
+    places = Gazetteer(world.cities)
     for query in made:
         proof, comfortable = proof_of(query), solve(query, world, comfortable=True).cost_usd
         assert proof["cheapest_cost_usd"] == solve(query, world).cost_usd
         assert comfortable is not None and proof["plan_cost_usd"] == comfortable
         assert comfortable * 1.05 <= query.budget <= comfortable * 1.3 + 10
         assert query.budget % 10 == 0
-        plan = to_official(parse_days(proof["plan"]).days or [], city_of)
+        plan = proven(query, world)
         verdict = judge(query, plan, world)
         assert verdict.final and verdict.details["total_cost"] == pytest.approx(comfortable)
         assert judge(query, plan, world, "strict").final
