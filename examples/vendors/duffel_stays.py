@@ -51,6 +51,7 @@ def row(result: dict[str, Any]) -> dict[str, Any]:
         "address": f"{address['line_one']}, {address['city_name']}",
         "price": float(result["cheapest_rate_total_amount"]),
         "currency": result["cheapest_rate_currency"],
+        "price_per": "stay",
         "rating": hotel.get("rating"),  # stars
         **hotel["location"]["geographic_coordinates"],
     }

@@ -325,7 +325,7 @@ def _wrong(field: FormField, value: Any) -> tuple[str, tuple[str, ...]] | None:
             return f"{field.label}: expected a date like {field.low}, found '{found}'.", ()
         if not field.low <= value <= field.high:
             return (
-                f"{field.label}: this world's days are {field.low} to {field.high}, found {value}.",
+                f"{field.label}: expected a day from {field.low} to {field.high}, found {value}.",
                 (field.low, field.high),
             )
     elif field.kind == "time":

@@ -191,6 +191,7 @@ def summary(trip: Json) -> dict[str, Any]:
         **same,
         "title": view.get("title") or trip["words"],
         "cost": view.get("cost"),
+        "currency": view.get("currency"),
         "passed": view.get("passed"),
     }
 

@@ -135,7 +135,7 @@ class TripRoutes:
         return {
             "domain": agency.domain.name,
             "title": agency.domain.title,
-            "world": {"name": agency.place.where},
+            "world": {"name": Path(agency.place.where).name},
             "form": [asdict(each) for each in agency.desk.form(agency.place)],
             "planners": [
                 {"name": name, "label": each.label} for name, each in agency.planners.items()

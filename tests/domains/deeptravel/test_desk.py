@@ -4,7 +4,9 @@ rows that were shown and adds up, and offered changes help."""
 import json
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import asdict
+from datetime import date as Date
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +14,12 @@ import pytest
 from fastapi.testclient import TestClient
 
 from tripwright.domains import dialect_named, domain_named
+from tripwright.domains.deeptravel import desk
 from tripwright.domains.deeptravel.cards import read_cards
 from tripwright.domains.deeptravel.desk import DESK
 from tripwright.domains.deeptravel.desk import values as form_values
 from tripwright.domains.deeptravel.expert.play import ErrandExpert
-from tripwright.domains.deeptravel.place import LiveSource
+from tripwright.domains.deeptravel.place import LiveSource, open_place
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests.intents import SHAPES, TripSurvey, nights_of, shape_of
 from tripwright.domains.deeptravel.requests.make import RequestScope, make_requests
@@ -24,8 +27,9 @@ from tripwright.domains.deeptravel.requests.words import read_request
 from tripwright.domains.deeptravel.verifiers.evidence import evidence
 from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
 from tripwright.domains.desk import FormProblems
-from tripwright.domains.place import Place
+from tripwright.domains.place import Place, PlaceOptions
 from tripwright.episode import Episode, play
+from tripwright.errors import UserError
 from tripwright.server.agency import TripServer, open_agency
 from tripwright.server.trips import make_app
 from tripwright.transcript import Transcript
@@ -116,7 +120,7 @@ def test_what_nobody_reads_is_marked_and_what_is_missing_is_asked_for(place):
         ({"origin": "Nowhere"}, "origin", "is not known here"),
         ({"party_size": 0}, "party_size", "expected 1 to 99, found 0"),
         ({"party_size": "two"}, "party_size", "expected a number"),
-        ({"depart_date": "1999-01-01"}, "depart_date", "this world's days are"),
+        ({"depart_date": "1999-01-01"}, "depart_date", "expected a day from"),
         ({"depart_date": "soon"}, "depart_date", "expected a date like"),
         ({"depart_date": "20220301"}, "depart_date", "expected a date like"),
         ({"return_date": "2022-03-01"}, "return_date", "leaves no night after"),
@@ -279,3 +283,85 @@ def test_a_served_errand(client, requests):
     wrong = client.post("/v1/trips", json={"values": {"origin": "Nowhere"}}).json()
     fields = {problem["field"] for problem in wrong["error"]["problems"]}
     assert fields == {"origin", "destination", "depart_date", "party_size"}
+
+
+# ---- services alone
+
+MINE = """
+def trains(depart_city_name, arrival_city_name, depart_date):
+    times = {"departs_at": f"{depart_date}T09:00", "arrives_at": f"{depart_date}T12:00"}
+    return [{"number": "T 1", "minutes": 180, "price": 60, "currency": "CHF", **times}]
+def rooms(city_name, checkin_date, checkout_date):
+    return [{"name": "Post", "price": 100, "currency": "CHF", "price_per": "night"}]
+"""
+ABROAD = {"origin": "bad Ischl", "destination": "Zürich", "depart_date": "2027-03-05"}
+ABROAD |= {"return_date": "2027-03-07", "party_size": 2}
+
+
+@pytest.fixture
+def abroad(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """abroad(first lines of the services file) → the place of these services."""
+
+    class Today(Date):
+        @classmethod
+        def today(cls) -> Date:
+            return Date(2027, 1, 5)
+
+    monkeypatch.setattr(desk, "Date", Today)
+    (tmp_path / "mine.py").write_text(MINE)
+    vendors = "".join(
+        f"[vendors.python-{name}]\nfunction = 'mine.py:{name}'\n" for name in ("trains", "rooms")
+    )
+    with ExitStack() as opened:
+
+        def made(first: str, tools: str = 'hotel_search = "python-rooms"') -> Place:
+            tools = f'[tools]\ntrain_search = "python-trains"\n{tools}\n'
+            (tmp_path / "s.toml").write_text(f"{first}\n{tools}{vendors}")
+            return opened.enter_context(open_place(PlaceOptions(services=tmp_path / "s.toml")))
+
+        yield made
+
+
+def test_without_a_world_cities_are_typed_days_are_real_and_money_is_the_companys(abroad):
+    place = abroad('currency = "CHF"')
+    fields = {field.name: field for field in DESK.form(place)}
+    assert not fields["origin"].options and "hotel_near" not in fields
+    assert (fields["depart_date"].low, fields["depart_date"].high) == ("2027-01-04", "2028-01-03")
+    asked = DESK.request({**ABROAD, "total_budget": 450}, place)
+    assert (asked.origin, asked.currency) == ("Bad Ischl", "CHF")
+    seen = DESK.view(played(asked, place).record(), place)
+    assert seen.passed and (seen.cost, seen.currency, seen.budget) == (440.0, "CHF", 450.0)
+    assert {tool for tool, _ in place.source.sandbox.counts.as_dict()["tools"].items()} == {
+        "train_search",
+        "hotel_search",
+    }
+    assert DESK.no_plan(asked, place) is None
+    with pytest.raises(FormProblems, match="from 2027-01-04"):
+        DESK.request({**ABROAD, "depart_date": "2022-03-05"}, place)
+
+
+def test_nothing_is_converted(abroad):
+    place = abroad('currency = "EUR"')
+    asked = DESK.request({**ABROAD, "total_budget": 5_000}, place)
+    episode = played(asked, place)
+    seen = DESK.view(episode.record(), place)
+    assert not seen.passed and (seen.cost, seen.currency, seen.budget) == (440.0, "CHF", None)
+    assert any("CHF, the budget in EUR" in note for note in seen.notes)
+    problems = episode.more["verifier"]["trajectory"]["problems"]
+    assert {problem["kind"] for problem in problems} == {"total_budget"}  # and no lie about it
+    asked_back = DESK.read("2 people from Bad Ischl to Zürich on 5 March, 2 days, CHF 5,000", place)
+    assert "EUR" in asked_back.missing["total_budget"]
+    words = "2 people from Bad Ischl to Zürich, 5 to 7 March, at most 450 euros"
+    said = DESK.read(words, place)
+    assert (
+        not said.missing
+        and not said.unread
+        and said.values == {**ABROAD, "total_budget": 450} | {"origin": "Bad Ischl"}
+    )
+    unlimited = played(DESK.request(ABROAD, place), place)
+    assert unlimited.passed
+
+
+def test_services_that_cannot_plan_a_trip_are_refused(abroad):
+    with pytest.raises(UserError, match="hotel_search: found train_search"):
+        DESK.form(abroad("", tools=""))

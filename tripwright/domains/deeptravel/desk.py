@@ -20,6 +20,7 @@ from typing import Any
 from tripwright.domains import travellers
 from tripwright.domains.deeptravel.cards import (
     RISKS,
+    UNITS,
     Cards,
     Fare,
     NotCards,
@@ -87,7 +88,7 @@ from tripwright.world.store import World
 MOST_PEOPLE = 99
 MOST_NIGHTS = 60
 MOST_VISITS = 2  # the agent has seven look-ups, and ways to look for a near hotel cost one each
-LARGEST_BUDGET_USD = 1_000_000
+LARGEST_BUDGET = 1_000_000_000  # a trip costs millions in some currencies
 MOST_WORDS = 400  # of a text; the patterns of longer ones take time
 WORDINGS = 50  # that are tried before a request is given up as one that has no words
 CLOCKS = {
@@ -96,28 +97,34 @@ CLOCKS = {
     "return_after": "return after {}",
     "return_by": "back home by {}",
 }
+CITIES = ("origin", "destination")
 BUDGETS: tuple[Wish, ...] = ("total_budget", "nightly_budget")
 
 
-def provider_at(place: Place) -> WorldProvider:
-    """Whose cities and days the form offers. Raises UserError where live services alone answer:
-    they name none."""
+def world_at(place: Place) -> WorldProvider | None:
+    """The closed world whose cities and days there are. None where services alone answer: then
+    cities are what travellers type and the services know, and days are real."""
     source: LiveSource = place.source
-    provider = source.ask if isinstance(source.ask, WorldProvider) else source.closed
-    if provider is None:
-        raise UserError(
-            "A desk offers the cities of a closed world: give --world DIR, or a services file in"
-            " which vendor 'world' answers a tool."
-        )
-    return provider
+    return source.ask if isinstance(source.ask, WorldProvider) else source.closed
 
 
 def form(place: Place) -> tuple[FormField, ...]:
-    world = provider_at(place).world
+    """Raises UserError where nobody answers what every trip needs."""
+    source, provider = place.source, world_at(place)
+    tools: frozenset[str] = source.ask.tools
+    if not tools & {"flight_search", "train_search"} or "hotel_search" not in tools:
+        raise UserError(
+            "A desk plans ways and stays, so flight_search or train_search has to be answered, and"
+            f" hotel_search: found {', '.join(sorted(tools))}."
+        )
+    cities, first, last = tuple[str, ...](), *_bookable_days()
+    if provider is not None:
+        cities = tuple(sorted(provider.world.cities))
+        first, last = provider.world.dates[0], provider.world.dates[-1]
     needed = {"required": True}
-    city = {"kind": "place", "options": tuple(sorted(world.cities))} | needed
-    day = {"kind": "date", "low": world.dates[0], "high": world.dates[-1]}
-    money = {"kind": "money", "low": 1, "high": LARGEST_BUDGET_USD, "unit": "USD"}
+    city = {"kind": "place", "options": cities} | needed
+    day = {"kind": "date", "low": first, "high": last}
+    money = {"kind": "money", "low": 1, "high": LARGEST_BUDGET, "unit": source.currency}
     fields: dict[str, dict[str, Any]] = {
         "origin": city | {"says": "from {}"},
         "destination": city | {"says": "to {}"},
@@ -147,7 +154,17 @@ def form(place: Place) -> tuple[FormField, ...]:
             "says": "visit {}",
         },
     }
-    return tuple(FormField(name, label, **fields[name]) for name, label in LABELS.items())
+    if "route_planning" not in tools:
+        del fields["hotel_near"], fields["visit"]
+    return tuple(
+        FormField(name, label, **fields[name]) for name, label in LABELS.items() if name in fields
+    )
+
+
+def _bookable_days() -> tuple[str, str]:
+    """A year from yesterday on, which it still is somewhere: each day of it is of one year."""
+    first = Date.today() - timedelta(days=1)
+    return str(first), str(first + timedelta(days=364))
 
 
 # ---- form → request and back
@@ -159,9 +176,15 @@ def request(values: Mapping[str, Any], place: Place) -> TravelRequest:
     problems = problems_of(tuple(fields.values()), values)
     if not problems:
         said = {name: value for name, value in values.items() if value not in EMPTY}
-        asked = TravelRequest.model_validate(said)
+        if said.keys() & set(BUDGETS):
+            said["currency"] = place.source.currency
+        asked, provider = TravelRequest.model_validate(said), world_at(place)
         problems = list(_contradictions(asked))
-        named = dict(_named(asked, fields, provider_at(place).world, problems))
+        if provider is not None:
+            named = dict(_named(asked, fields, provider.world, problems))
+        else:
+            typed = ((name, " ".join(getattr(asked, name).split())) for name in CITIES)
+            named = {name: words[:1].upper() + words[1:] for name, words in typed}
     if problems:
         raise FormProblems(tuple(problems))
     return _worded(asked.model_copy(update=named))
@@ -249,13 +272,15 @@ def values(request: TravelRequest) -> dict[str, Any]:
 
 def read(text: str, place: Place) -> Understood:
     """As the requests of this domain are worded, or as travellers type."""
-    world, fields = provider_at(place).world, form(place)
-    if len(text.split()) <= MOST_WORDS and (worded := _worded_request(text, fields)):
+    provider, fields = world_at(place), form(place)
+    cities = provider.world.cities if provider is not None else {}
+    if len(text.split()) <= MOST_WORDS and (worded := _worded_request(text, fields, place)):
         return worded
 
     def around(city: str) -> Iterator[str]:
-        yield from (stay.name for stay in world.accommodations(city))
-        yield from CityMap(world, city).spots
+        if provider is not None:
+            yield from (stay.name for stay in provider.world.accommodations(city))
+            yield from CityMap(provider.world, city).spots
 
     takes = Takes(
         {"budget": "total_budget"},
@@ -263,17 +288,18 @@ def read(text: str, place: Place) -> Understood:
         around,
         ("return_date",),
     )
-    return travellers.read(text, fields, world.cities, takes)
+    return travellers.read(text, fields, cities, takes)
 
 
-def _worded_request(text: str, fields: Sequence[FormField]) -> Understood | None:
-    """What the reader of the grammar finds; None where it finds no request, or passes over words
-    that are more than manners."""
+def _worded_request(text: str, fields: Sequence[FormField], place: Place) -> Understood | None:
+    """What the reader of the grammar finds; None where it finds no request, passes over words that
+    are more than manners, or finds amounts in another currency than the desk's."""
     try:
         asked, spans = heard_request(text)
     except UnreadableRequest:
         return None
-    if passed_over(text, spans):
+    has_money = any(getattr(asked, name) for name in BUDGETS)
+    if passed_over(text, spans) or has_money and asked.currency != place.source.currency:
         return None
     found = {name: value for name, value in values(asked).items() if value not in EMPTY}
     parts = tuple(whole(spans, len(text)))
@@ -291,8 +317,8 @@ Change = tuple[str, dict[str, Any]]  # in words, and as values of the form
 
 
 def no_plan(request: TravelRequest, place: Place) -> NoPlan | None:
-    provider = provider_at(place)
-    if place.source.ask is not provider:
+    provider = world_at(place)
+    if provider is None or place.source.ask is not provider:
         return None  # services answer, too, and of what they would say nothing is proved
     direct, every = (TripSurvey(provider, changes, by_name=True) for changes in (0, 1))
     if isinstance(prove(request, every), Proof):
@@ -452,7 +478,12 @@ def view(record: Mapping[str, Any], place: Place) -> TripView:
     said = {card.price.currency for card in booked if card.price is not None}
     currencies = said - {None} or {request.currency}
     has_sum = known and len(known) == len(costs) and len(currencies) == 1
-    world = provider_at(place).world
+    notes = [f"{words_of(risk, RISKS)}." for risk in cards.risks]
+    budget = request.total_budget if currencies == {request.currency} else None
+    if request.total_budget is not None and budget is None:
+        paid = " and ".join(sorted(map(str, currencies)))
+        notes.append(f"Prices are in {paid}, the budget in {request.currency}: none is converted.")
+    provider = world_at(place)
     stops = [request.origin, request.destination, *([request.origin] * bool(request.return_date))]
     ways = (cards.outbound, cards.back)[: len(stops) - 1]
     return TripView(
@@ -462,10 +493,10 @@ def view(record: Mapping[str, Any], place: Place) -> TripView:
         verdict.final,
         currency=min(map(str, currencies)),
         cost=round(sum(known), 2) if has_sum else None,  # two currencies have none
-        budget=request.total_budget,
-        route=tuple(_stop(world, city) for city in stops),
+        budget=budget,
+        route=tuple(_stop(provider, city) for city in stops),
         means=tuple(rides[0].kind if rides else "way" for rides in ways),
-        notes=tuple(f"{words_of(risk, RISKS)}." for risk in cards.risks),
+        notes=tuple(notes),
     )
 
 
@@ -538,6 +569,7 @@ def _items(card: Card, party: int, second: bool, remarks: tuple[str, ...]) -> It
         nights = (leaves - begins).days if begins and leaves else 1
         facts = _said(
             Nights=f"{card.checkin} to {card.checkout}",
+            Price=UNITS[card.price.per].capitalize() if card.price else "Nobody says it",
             Address=card.address,
             Rooms=f"{card.rooms} × {card.room}" if card.room else counted(card.rooms, "room"),
             Rating=f"{amount(card.rating)} of 5" if card.rating is not None else None,
@@ -602,8 +634,8 @@ def _details(fact: Fact) -> tuple[str, ...]:
     return tuple(told) or ((fact.message,) if fact.message else ())
 
 
-def _stop(world: World, city: str) -> RouteStop:
-    middle = CityMap(world, city).middle
+def _stop(provider: WorldProvider | None, city: str) -> RouteStop:
+    middle = CityMap(provider.world, city).middle if provider is not None else None
     if middle is None:
         return RouteStop(city, None, None)
     return RouteStop(city, round(middle.latitude, 4), round(middle.longitude, 4))

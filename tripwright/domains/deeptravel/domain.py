@@ -11,7 +11,7 @@ from annotated_types import Ge
 
 from tripwright.domains.deeptravel.baselines import HABIT_OF, errand_rows
 from tripwright.domains.deeptravel.cards import page_of
-from tripwright.domains.deeptravel.desk import CHECKS, DESK, provider_at
+from tripwright.domains.deeptravel.desk import CHECKS, DESK, world_at
 from tripwright.domains.deeptravel.dialects import DIALECTS
 from tripwright.domains.deeptravel.expert.play import ErrandExpert
 from tripwright.domains.deeptravel.place import LiveSource, open_place
@@ -93,6 +93,11 @@ def _closed(source: World | LiveSource) -> World | None:
     return source if isinstance(source, World) else getattr(source.ask, "world", None)
 
 
+def _wishes(place: Place) -> Iterator[TravelRequest]:
+    provider = world_at(place)
+    return _draw(provider.world, 6, 1) if provider is not None else iter(())
+
+
 def _world_names(source: World | LiveSource) -> set[str]:
     if (world := _closed(source)) is None:
         raise UserError(
@@ -166,6 +171,6 @@ DOMAIN = Domain(
         ungrounded=GROUNDINGS,
         counterparts=COUNTERPARTS,
     ),
-    desk=replace(DESK, wishes=lambda place: _draw(provider_at(place).world, 6, 1)),
+    desk=replace(DESK, wishes=_wishes),
     live="tripwright.domains.deeptravel.routes.live_answers",
 )

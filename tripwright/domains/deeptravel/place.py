@@ -13,7 +13,7 @@ from tripwright.domains.deeptravel.sandbox.provider import (
     AnswerSource,
     Provider,
     load_services,
-    tools_in,
+    services_in,
 )
 from tripwright.domains.deeptravel.sandbox.sandbox import (
     Sandbox,
@@ -23,7 +23,7 @@ from tripwright.domains.deeptravel.sandbox.sandbox import (
 )
 from tripwright.domains.deeptravel.tools.answers import RECORDS
 from tripwright.domains.deeptravel.tools.live_tools import LiveToolBox
-from tripwright.domains.deeptravel.worlds.worlds import WorldProvider
+from tripwright.domains.deeptravel.worlds.worlds import CURRENCY, WorldProvider
 from tripwright.domains.place import Place, PlaceOptions
 from tripwright.errors import UserError
 from tripwright.tools.face import Face
@@ -43,6 +43,7 @@ class LiveSource:
     where: str
     identity: dict[str, Any]
     closed: WorldProvider | None = None  # a world among the services
+    currency: str = CURRENCY  # in which travellers are asked for their budgets
 
     @property
     def sandbox(self) -> Sandbox | None:
@@ -88,13 +89,15 @@ def _source(
 ) -> LiveSource:
     """A replay without a world needs no key and no vendor's client."""
     where = str(options.services)
+    file = services_in(options.services) if options.services is not None else None
+    currency = file.currency if file is not None else CURRENCY
     if store is not None and not providers:
         if options.snapshot is None:
             raise UserError(
                 "Which day is replayed? Give --snapshot; 'tripwright sandbox info' says which there"
                 " are."
             )
-        tools = tools_in(options.services) if options.services is not None else RECORDS
+        tools = tuple(file.tools) if file is not None else tuple(RECORDS)
         providers = recorded_providers(store, options.snapshot, tools)
         where = f"{store.name} of {options.snapshot}"
     closed = next((each for each in providers.values() if isinstance(each, WorldProvider)), None)
@@ -105,14 +108,14 @@ def _source(
     }
     if store is None:
         whole = closed if options.world is not None else None
-        return LiveSource(whole or Sandbox(providers), where, identity, closed)
+        return LiveSource(whole or Sandbox(providers), where, identity, closed, currency)
     first, today = next(iter(providers.values())), datetime.datetime.now(datetime.UTC).date()
     first_day = first.day if isinstance(first, WorldProvider) else today.isoformat()
     day = options.snapshot or first_day
     mode = "replay" if options.replay else "record"
     identity |= {"snapshot": day, "mode": mode, "store": store.name}
     sandbox = Sandbox(providers, store, day, replay=options.replay)
-    return LiveSource(sandbox, where, identity, closed)
+    return LiveSource(sandbox, where, identity, closed, currency)
 
 
 class LivePlace(Place):

@@ -230,13 +230,12 @@ class Findings:
     near: dict[str, SeenRow] = field(default_factory=dict)
     visits: dict[str, SeenRow] = field(default_factory=dict)
     places: dict[str, SeenRow] = field(default_factory=dict)
-    total: float | None = None
+    total: Money | None = None
 
     @property
     def over_budget(self) -> bool:
-        """So far as the total is known."""
-        budget = self.request.total_budget
-        return budget is not None and self.total is not None and self.total > budget
+        """So far as the total is known; nothing is converted."""
+        return self.total is not None and not intents.is_within(self.request, self.total)
 
     def km_away(self, hotel: HotelOffer) -> float | None:
         """From the place it is to be near; None where nobody has looked."""
@@ -255,7 +254,7 @@ class Findings:
         if total is None or len(known) < len(rides):
             return
         if stay is not None or not intents.nights_of(request):
-            self.total = total.amount
+            self.total = total
         if request.total_budget is None:
             return
         rest = request.total_budget - total.amount

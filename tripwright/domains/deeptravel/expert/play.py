@@ -124,6 +124,8 @@ class Play:
 
     def _ask(self, tool: str, **arguments: Any) -> tuple[SeenRow, ...]:
         """No row where no call is left for it, or nothing came back. Raises Over."""
+        if tool not in self.session.tools.face.names:
+            return ()  # nobody answers it
         key = json.dumps([tool, arguments])
         if key in self._answers:
             return self._answers[key]
@@ -293,7 +295,7 @@ def cards_of(findings: Findings, brief: bool) -> Cards:
     visits = [place for place in request.visit if place in findings.visits]
     total = None
     if findings.total is not None and not brief:
-        total = {"amount": findings.total, "currency": request.currency}
+        total = findings.total._asdict()
     there, stays, back = (
         choice.rows[:most] for choice in (findings.there, findings.stay, findings.back)
     )

@@ -21,9 +21,11 @@ A services file is TOML (docs/live-tools.md):
     [vendors.world]
     folder = "worlds/small"              # a closed world
 
-A vendor is "python" or "python-NAME" (a function, which answers one tool), "mcp" or "mcp-NAME" (an
-MCP server) or "world". One that answers several tools is one client with one budget. A key that
-stands in the file is refused before anything else is read: keys come from the environment.
+A vendor is "http" or "http-NAME" (HTTP services), "python" or "python-NAME" (a function, which
+answers one tool), "mcp" or "mcp-NAME" (an MCP server) or "world". `currency` is the one in which
+travellers are asked for their budgets. A vendor that answers several
+tools is one client with one budget. A key that stands in the file is refused before anything else
+is read: keys come from the environment.
 """
 
 from __future__ import annotations
@@ -37,10 +39,16 @@ from typing import Annotated, Any, Protocol, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, NonNegativeFloat, ValidationError
 
-from tripwright.domains.deeptravel.tools.answers import RECORDS, Provenance, ProviderAnswer, Record
+from tripwright.domains.deeptravel.tools.answers import (
+    CURRENCIES,
+    RECORDS,
+    Provenance,
+    ProviderAnswer,
+    Record,
+)
 from tripwright.errors import UserError
 from tripwright.files import toml_table
-from tripwright.llm.http import NAME_OF_KEY, FaultKind, Redaction
+from tripwright.llm.http import NAME_OF_KEY, PLACE_OF_KEY, FaultKind, Redaction
 
 # worth another attempt
 PASSING: frozenset[FaultKind] = frozenset(("timeout", "connection", "server_error", "rate_limit"))
@@ -115,21 +123,30 @@ def _tool(name: str) -> str:
 
 
 def _vendor(name: str) -> str:
-    if name != "world" and name.partition("-")[0] not in ("python", "mcp"):
+    if name != "world" and name.partition("-")[0] not in ("http", "python", "mcp"):
         raise UserError(
-            f"There is no vendor '{name}': expected python, python-NAME (a function: web services"
-            " that many ask are in examples/vendors), mcp, mcp-NAME or world."
+            f"There is no vendor '{name}': expected http, http-NAME (tables), python, python-NAME"
+            " (a function: web services that many ask are in examples/vendors), mcp, mcp-NAME or"
+            " world."
         )
     return name
 
 
+def _currency(code: str) -> str:
+    if code not in CURRENCIES:
+        raise UserError(f"There is no currency '{code}': expected a code of ISO 4217 like EUR.")
+    return code
+
+
 ToolName = Annotated[str, AfterValidator(_tool)]
 VendorName = Annotated[str, AfterValidator(_vendor)]
+CurrencyCode = Annotated[str, AfterValidator(_currency)]
 
 
 class ServicesFile(Options):
     tools: dict[ToolName, VendorName] = Field(min_length=1)
     vendors: dict[VendorName, dict[str, Any]] = {}
+    currency: CurrencyCode = "USD"
 
 
 class FunctionOptions(Terms):
@@ -162,7 +179,7 @@ def options_of(kind: type[_Options], table: Mapping[str, Any], where: str = "") 
 def load_services(path: str | Path) -> dict[str, Provider]:
     """Who answers which tool; a vendor is made once. Raises UserError for a file that cannot be
     read, an unknown vendor, tool or option, and a key that is missing or written into the file."""
-    file, made, services = _read(path), dict[str, Provider](), dict[str, Provider]()
+    file, made, services = services_in(path), dict[str, Provider](), dict[str, Provider]()
     with _said_of(path):
         for tool, vendor in file.tools.items():
             if vendor not in made:
@@ -176,10 +193,12 @@ def load_services(path: str | Path) -> dict[str, Provider]:
     return services
 
 
-def tools_in(path: str | Path) -> tuple[str, ...]:
-    """The tools that a services file names; no vendor is made and no key is needed. Raises
-    UserError."""
-    return tuple(_read(path).tools)
+def services_in(path: str | Path) -> ServicesFile:
+    """What a services file says; no vendor is made and no key is needed. Raises UserError."""
+    body = toml_table(Path(path))
+    with _said_of(path):
+        refuse_keys(body)
+        return options_of(ServicesFile, body)
 
 
 @contextmanager
@@ -189,13 +208,6 @@ def _said_of(path: str | Path) -> Iterator[None]:
         yield
     except UserError as error:
         raise UserError(f"{path}: {error}") from None
-
-
-def _read(path: str | Path) -> ServicesFile:
-    body = toml_table(Path(path))
-    with _said_of(path):
-        refuse_keys(body)
-        return options_of(ServicesFile, body)
 
 
 def _made(name: str, file: ServicesFile, folder: Path) -> Provider:
@@ -212,6 +224,10 @@ def _made(name: str, file: ServicesFile, folder: Path) -> Provider:
         from tripwright.domains.deeptravel.vendors.mcp import mcp_of_options
 
         return mcp_of_options(table, where)
+    if name.startswith("http"):
+        from tripwright.domains.deeptravel.vendors.http import HttpOptions, HttpProvider
+
+        return HttpProvider(name, options_of(HttpOptions, table, where))
     from tripwright.domains.deeptravel.vendors.own_function import OwnFunction
 
     options = options_of(FunctionOptions, table, where)
@@ -239,8 +255,10 @@ def refuse_keys(body: Any, where: tuple[str, ...] = ()) -> None:
                 f"{'.'.join(where)} should be the name of an environment variable, like MY_TOKEN,"
                 " found something else."
             )
+        if PLACE_OF_KEY.sub("", body).strip() in ("", "Bearer", "Basic", "Token"):
+            return  # names of variables alone
         looks_like_one = bool(_VALUE_OF_KEY.search(body)) or Redaction()(body) != body
-        if body and (NAME_OF_KEY.search(where[-1]) or looks_like_one):
+        if NAME_OF_KEY.search(where[-1]) or looks_like_one:
             raise UserError(
                 f"{'.'.join(where)} holds a key: keys are not read from files, set an environment"
                 " variable instead."

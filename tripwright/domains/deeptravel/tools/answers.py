@@ -22,10 +22,20 @@ from typing import Any, NamedTuple, get_args, get_type_hints
 
 from tripwright.errors import printable
 
+CURRENCIES = frozenset(  # ISO 4217
+    """AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BHD BIF BMD BND BOB BRL BSD BTN BWP BYN BZD
+    CAD CDF CHF CLP CNY COP CRC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP
+    GMD GNF GTQ GYD HKD HNL HTG HUF IDR ILS INR IQD IRR ISK JMD JOD JPY KES KGS KHR KMF KPW KRW KWD
+    KYD KZT LAK LBP LKR LRD LSL LYD MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MYR MZN NAD NGN
+    NIO NOK NPR NZD OMR PAB PEN PGK PHP PKR PLN PYG QAR RON RSD RUB RWF SAR SBD SCR SDG SEK SGD SHP
+    SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT TND TOP TRY TTD TWD TZS UAH UGX USD UYU UZS VED VES
+    VND VUV WST XAF XCD XCG XOF XPF YER ZAR ZMW ZWG""".split()
+)
+
 
 class Money(NamedTuple):
     amount: float
-    currency: str  # ISO 4217
+    currency: str
 
 
 @dataclass(frozen=True)
@@ -208,7 +218,8 @@ class BadRow(ValueError):
 def names_in(tool: str) -> tuple[str, ...]:
     """What a row may say."""
     names = tuple(field.name for field in fields(RECORDS[tool]))
-    return (*names, "currency") if "price" in names else names
+    money = ("currency", "price_per") if tool == "hotel_search" else ("currency",)
+    return (*names, *money) if "price" in names else names
 
 
 def record_of_row(
@@ -216,10 +227,11 @@ def record_of_row(
 ) -> Record:
     """Fields that have a default may be missing; those that the
     call names are then the call's, and texts without which a record still says something are empty.
-    `price` is an amount with `currency` beside it. Raises BadRow.
+    `price` is an amount with `currency` beside it, and of a hotel `price_per`, without which nobody
+    could tell the two apart: "night", or "stay". Numbers may be written as text and names as
+    numbers. Raises BadRow.
 
-    `lenient`: numbers may be written as text and names as numbers, what is wrong counts as missing,
-    and what is unknown is left out.
+    `lenient`: what is wrong counts as missing, and what is unknown is left out.
     """
     kind = RECORDS[tool]
     if not isinstance(row, Mapping):
@@ -235,7 +247,7 @@ def record_of_row(
     for field in fields(kind):
         name, value = field.name, None
         try:
-            value = _value(name, hints[name], row, lenient)
+            value = _value(name, hints[name], row)
         except BadRow:
             if not lenient:
                 raise
@@ -245,19 +257,35 @@ def record_of_row(
             raise BadRow(f"without '{name}'.")
         if value is not None or field.default is MISSING:
             values[name] = "" if value is None else value
+    if kind is HotelOffer and values.get("price") is not None:
+        values["price"] = _of_the_stay(values, row.get("price_per"), lenient)
     return kind(**values)
 
 
-def _value(name: str, hint: Any, row: Mapping[str, Any], lenient: bool) -> Any:
+def _of_the_stay(values: Mapping[str, Any], per: Any, lenient: bool) -> Money | None:
+    """The price of a room for all its nights."""
+    (amount, currency), days = values["price"], (values["checkin_date"], values["checkout_date"])
+    if per == "stay":
+        return Money(amount, currency)
+    if per == "night" and all(map(is_day, days)):
+        first, last = map(date.fromisoformat, days)
+        return Money(round(amount * (last - first).days, 2), currency)
+    if lenient:
+        return None
+    found = f"found {printable(per)[:60]}" if per else "found none"
+    raise BadRow(f"without a 'price_per' beside its price, which is 'night' or 'stay': {found}.")
+
+
+def _value(name: str, hint: Any, row: Mapping[str, Any]) -> Any:
     """None where the row does not say. Raises BadRow."""
     value, currency = row.get(name), row.get("currency")
     if value is None or (isinstance(value, str) and not value.strip()):
         return None
-    number = number_or_none(value) if lenient or not isinstance(value, str) else None
+    number = number_or_none(value)
     read: Any
     if name == "price":
         read = money_or_none(number, currency)
-        expected = "amount with a currency beside it, as 129.5 and 'USD'"
+        expected = "amount with a currency of ISO 4217 beside it, as 129.5 and 'USD'"
     elif name in MOMENTS:
         moment = moment_or_none(value)
         read = moment.strftime("%Y-%m-%dT%H:%M") if moment else None
@@ -265,28 +293,17 @@ def _value(name: str, hint: Any, row: Mapping[str, Any], lenient: bool) -> Any:
     elif name in DAYS:
         read, expected = (value if is_day(value) else None), "day, as '2026-06-26'"
     elif hint is str:
-        is_number = lenient and isinstance(value, int)  # a train may be called 571
-        read = text_or_empty(str(value)) if isinstance(value, str) or is_number else None
+        is_text = isinstance(value, str | int) and not isinstance(value, bool)  # train 571
+        read = text_or_empty(str(value)) if is_text else None
         expected = "text"
     elif hint in (int, int | None):
-        is_whole = number is not None and (lenient or number == int(number))
-        read = round(number or 0) if is_whole else None
+        read = int(number) if number is not None and number == int(number) else None
         expected = "whole number"
     else:
         read, expected = number, "number"
     if read is None:
         raise BadRow(f"with '{name}' that is no {expected}: found {printable(value)[:60]}.")
     return read
-
-
-def at(body: Any, *path: str | int) -> Any:
-    """What lies at the path; None where there is nothing."""
-    for step in path:
-        if isinstance(step, str):
-            body = body.get(step) if isinstance(body, Mapping) else None
-        else:
-            body = body[step] if isinstance(body, list) and -len(body) <= step < len(body) else None
-    return body
 
 
 def text_or_empty(value: Any) -> str:
@@ -310,16 +327,16 @@ def number_or_none(value: Any) -> float | None:
 
 
 def money_or_none(amount: float | None, currency: Any) -> Money | None:
-    is_currency = isinstance(currency, str) and len(currency) == 3
-    if amount is None or amount < 0 or not (is_currency and currency.isascii()):
-        return None
-    return Money(amount, currency.upper()) if currency.isalpha() else None
+    code = currency.upper() if isinstance(currency, str) else ""
+    return (
+        Money(amount, code) if amount is not None and amount >= 0 and code in CURRENCIES else None
+    )
 
 
 def moment_or_none(text: Any) -> datetime | None:
     """A day with its time; aware where an offset is stated."""
     try:
-        return datetime.fromisoformat(text.strip()) if "T" in text else None
+        return datetime.fromisoformat(text.strip()) if ":" in text else None
     except (AttributeError, TypeError, ValueError):
         return None
 

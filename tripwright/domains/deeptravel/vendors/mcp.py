@@ -33,26 +33,20 @@ from urllib.parse import parse_qsl, urlsplit
 from pydantic import Field, NonNegativeFloat, model_validator
 
 from tripwright.domains.deeptravel.sandbox.provider import (
-    Options,
     Terms,
     ToolName,
     answer_from,
     options_of,
 )
 from tripwright.domains.deeptravel.tools.answers import (
-    MOMENTS,
     MOST_ROWS,
     RECORDS,
     BadRow,
     ProviderAnswer,
     Record,
-    at,
-    minutes_between,
-    names_in,
-    number_or_none,
     record_of_row,
-    text_or_empty,
 )
+from tripwright.domains.deeptravel.vendors.http import RowMap
 from tripwright.errors import UserError
 from tripwright.llm.endpoint import is_address, redirect_host
 from tripwright.llm.http import (
@@ -94,18 +88,13 @@ FAULTS: tuple[tuple[re.Pattern[str], FaultKind], ...] = (
 T = TypeVar("T")
 
 
-class ToolMap(Options):
+class ToolMap(RowMap):
     """`arguments`: ours to theirs, and only those named are sent. `constants` are sent with every
-    call. `rows` and the values of `fields` are paths with dots, numbers for places in a list;
-    fields without an entry are looked for under their own name. `currency` is for prices whose row
-    names none."""
+    call."""
 
     tool: str = Field(min_length=1)
     arguments: dict[str, str] = {}
     constants: dict[str, Any] = {}
-    rows: str = ""
-    fields: dict[str, str] = {}
-    currency: str = ""
 
     def sent(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """What the server's tool is called with. Blank arguments are left out: ours mean "no wish"
@@ -118,23 +107,15 @@ class ToolMap(Options):
         return {**self.constants, **renamed}
 
     def rows_in(self, content: Any) -> list[Any] | None:
-        """None where there is no list. One object is a list of one."""
-        rows = at(content, *_path(self.rows))
-        if not self.rows and isinstance(rows, Mapping) and set(rows) == {OWN_RESULT}:
-            rows = rows[OWN_RESULT]
-        if isinstance(rows, Mapping):
-            return [rows]
-        return rows if isinstance(rows, list) else None
+        is_packed = isinstance(content, Mapping) and set(content) == {OWN_RESULT}
+        return super().rows_in(content[OWN_RESULT] if self.rows == "@" and is_packed else content)
 
     def record(self, tool: str, row: Any, arguments: Mapping[str, Any]) -> Record | None:
         """None where it lacks what its kind of record cannot do without."""
-        values = {name: at(row, *_path(self.fields.get(name, name))) for name in names_in(tool)}
-        values["currency"] = text_or_empty(values.get("currency")) or self.currency
-        if "departs_at" in values and number_or_none(values["minutes"]) is None:
-            values["minutes"] = minutes_between(*(values[name] for name in MOMENTS))
-        if tool == "web_search":
-            values["title"] = values["title"] or values["url"]
         try:
+            values = self.row(tool, row)
+            if tool == "web_search":
+                values["title"] = values["title"] or values["url"]
             return record_of_row(tool, values, arguments, lenient=True)
         except BadRow:
             return None
@@ -183,11 +164,7 @@ class McpOptions(Terms):
                 f" {', '.join(RECORDS)}."
             )
         for tool, table in self.maps.items():
-            if unknown := [name for name in table.fields if name not in names_in(tool)]:
-                raise UserError(
-                    f"maps.{tool}.fields of an MCP server knows {', '.join(names_in(tool))}: found"
-                    f" '{unknown[0]}'."
-                )
+            table.check(tool, f"maps.{tool}")
         return self
 
 
@@ -254,8 +231,7 @@ class McpProvider:
         content = result.structured_content
         rows = table.rows_in(_json_or_text(text) if content is None else content)
         if rows is None:
-            where = table.rows or "the top"
-            raise fault("bad_response", f"{table.tool} answered without a list at '{where}'")
+            raise fault("bad_response", f"{table.tool} answered without a list at '{table.rows}'")
         if len(rows) > MOST_ROWS:
             raise fault(
                 "bad_response",
@@ -278,11 +254,6 @@ def _json_or_text(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         return text
-
-
-def _path(dotted: str) -> list[str | int]:
-    steps = dotted.split(".") if dotted else []
-    return [int(step) if step.lstrip("-").isdecimal() else step for step in steps]
 
 
 # ---- the connection

@@ -205,17 +205,23 @@ class Itinerary:
 
     @cached_property
     def total(self) -> float | None:
-        """What the first recommendations cost the party, in the request's currency; None where
-        that cannot be told."""
-        costs = [self.cost(pick) for part in BOOKED for pick in self.picks(part)[:1]]
-        known = [cost for cost in costs if cost is not None]
-        return round(sum(known), 2) if len(known) == len(costs) else None
+        """What the first recommendations cost the party; None where that cannot be told, as in two
+        currencies."""
+        picks = [pick for part in BOOKED for pick in self.picks(part)[:1]]
+        prices = [pick.row.number("price") for pick in picks]
+        costs = [
+            self._times(p) * each for p, each in zip(picks, prices, strict=True) if each is not None
+        ]
+        is_known = len(costs) == len(picks) and len({p.row.text("currency") for p in picks}) < 2
+        return round(sum(costs), 2) if is_known else None
 
     def cost(self, pick: Pick) -> float | None:
         """Of a ride for the party, of a hotel for the rooms that the card has."""
         price = self.price(pick.row)
-        times = pick.card.rooms if pick.part == "stay" else self.request.party_size
-        return None if price is None else price * times
+        return None if price is None else price * self._times(pick)
+
+    def _times(self, pick: Pick) -> int:
+        return int(pick.card.rooms) if pick.part == "stay" else self.request.party_size
 
     def price(self, row: EvidenceRow) -> float | None:
         """None where it is not said in the request's currency."""

@@ -384,9 +384,11 @@ def _visit(pick: Pick, trip: Itinerary) -> Problems:
 def _risks(trip: Itinerary) -> Problems:
     unmet = {miss.wish for _, miss in _all_misses(trip)}
     unmet |= {"visit"} if len(trip.cards.visits) < len(trip.request.visit) else set()
-    budget = trip.request.total_budget
-    if budget is not None and (trip.total is None or trip.total > budget):
-        unmet.add("total_budget")
+    if trip.request.total_budget is not None:
+        costs = [trip.cost(pick) for part in BOOKED for pick in trip.picks(part)[:1]]
+        known = [cost for cost in costs if cost is not None]
+        if len(known) < len(costs) or round(sum(known), 2) > trip.request.total_budget:
+            unmet.add("total_budget")
     for place, risk in enumerate(trip.cards.risks):
         path = f"risks.{place}"
         if isinstance(risk, Alternative):

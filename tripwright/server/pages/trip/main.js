@@ -3,7 +3,7 @@
 import {events, get, send, useKey} from "/pages/trip/api.js";
 import {Calls} from "/pages/trip/calls.js";
 import {drawForm, drawHeard} from "/pages/trip/form.js";
-import {drawPlan} from "/pages/trip/plan.js";
+import {drawPlan, money} from "/pages/trip/plan.js";
 
 const $ = (id) => document.getElementById(id);
 const STATUS = {queued: "Waiting for its turn …", running: "Planning …", done: "Done", no_plan: "There is no such trip", failed: "No plan came out", cancelled: "Cancelled"};
@@ -39,7 +39,7 @@ async function route() {
 
 async function open() {
   desk = await get("/v1/desk");
-  $("world").textContent = `world ${desk.world.name}`;
+  $("world").textContent = desk.world.name;
   form = drawForm(desk.form, $("fields"));
   $("planner").replaceChildren(...desk.planners.map((each) => el("option", {value: each.name}, each.label)));
   $("planner").value = desk.default_planner;
@@ -210,7 +210,7 @@ function line(trip) {
   return el("li", {},
     el("input", {type: "checkbox", value: trip.id, disabled: trip.status !== "done", "aria-label": `Compare ${trip.title}`, change: picked}),
     el("a", {href: `#trip=${trip.id}`}, trip.title),
-    el("span", {class: "muted small"}, `${sign} ${STATUS[trip.status]}`, trip.cost === null ? "" : `, ${usd(trip.cost)}`, `, ${when}`),
+    el("span", {class: "muted small"}, `${sign} ${STATUS[trip.status]}`, trip.cost === null ? "" : `, ${money(trip.cost, trip.currency)}`, `, ${when}`),
     el("button", {type: "button", class: "quiet", "aria-label": `Delete ${trip.title}`, click: () => remove(trip).catch(fault)}, "Delete"));
 }
 

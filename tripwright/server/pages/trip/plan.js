@@ -2,7 +2,7 @@
 
 import {drawMap} from "/pages/trip/map.js";
 
-const money = (amount, currency) => amount.toLocaleString("en", {style: "currency", currency});
+export const money = (amount, currency) => amount.toLocaleString("en", {style: "currency", currency});
 const SIGNS = {passed: "✓", failed: "✗", not_applicable: "–", not_evaluated: "–"};
 const SAID = {passed: "kept", failed: "not kept", not_applicable: "not asked for", not_evaluated: "not looked at"};
 

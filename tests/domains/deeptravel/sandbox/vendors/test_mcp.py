@@ -46,7 +46,7 @@ TRAINS = ToolMap(
     arguments={**ASKED, "hotel_name": "hotel"},
     constants={"language": "en"},
     rows="journeys",
-    fields={"number": "code", "operator": "line.by", "price": "fare.0", **TIMES},
+    fields={"number": "code", "operator": "line.by", "price": "fare[0]", **TIMES},
     currency="CNY",
 )
 WAY = {"depart_city_name": "Suzhou", "arrival_city_name": "Wuhan", "depart_date": "2026-06-26"}
@@ -280,12 +280,12 @@ def test_nobody_listening_is_a_connection_fault():
 
 def test_records_of_other_tools():
     stay = {"city_name": "Wuhan", "checkin_date": "2026-06-26", "checkout_date": "2026-06-28"}
-    fields = {"price": "p.v", "currency": "p.c", "latitude": "at.0", "longitude": "at.1"}
-    hotels = ToolMap(tool="h", fields=fields)
+    fields = {"price": "p.v", "currency": "p.c", "latitude": "at[0]", "longitude": "at[1]"}
+    hotels = ToolMap(tool="h", fields=fields, price_per="night")
     row = {"name": "Lake", "p": {"v": 80, "c": "usd"}, "at": [30.5, 114.3], "rating": "4.5"}
     assert hotels.record("hotel_search", {**row, "address": None}, stay) == HotelOffer(
         *("Lake", "Wuhan", "2026-06-26", "2026-06-28"),
-        price=Money(80.0, "USD"),
+        price=Money(160.0, "USD"),
         rating=4.5,
         latitude=30.5,
         longitude=114.3,
@@ -345,7 +345,7 @@ def test_errors_of_the_protocol(code, message, kind):
         ({"url": "http://x", "maps": {"train_search": {"rows": "x"}}}, "maps.train_search.tool"),
         (
             {"url": "http://x", "maps": {"train_search": {"tool": "x", "fields": {"colour": "c"}}}},
-            "found 'colour'",
+            "maps.train_search.fields.colour",
         ),
         *[
             ({"url": url, "maps": TABLE}, said)

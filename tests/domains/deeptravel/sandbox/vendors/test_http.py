@@ -1,0 +1,256 @@
+"""A company's HTTP services behind the live tools: docs/live-tools.md's walk as written, against
+the two services that it names; and every mistake of a table, or fault of a service, in one line."""
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("jmespath")
+
+from tripwright.domains.deeptravel.sandbox.provider import load_services
+from tripwright.domains.deeptravel.tools.answers import HotelOffer, Money, TrainOffer
+from tripwright.errors import UserError
+from tripwright.llm.http import ProviderFault
+
+ROOT = Path(__file__).parents[5]
+PAGE = (ROOT / "docs" / "live-tools.md").read_text(encoding="utf-8")
+SECTION = PAGE.partition("## A company's HTTP services\n")[2].partition("\n## ")[0]
+LINES = [
+    line
+    for block in re.findall(r"^```sh\n(.*?)^```", SECTION, re.MULTILINE | re.DOTALL)
+    for line in re.split(r"(?<!\\)\n", block.strip())
+]
+TABLE = (ROOT / "examples" / "company" / "services.toml").read_text(encoding="utf-8")
+WAY = {"depart_city_name": "Rome", "arrival_city_name": "Bad Ischl", "depart_date": "2027-03-05"}
+STAY = {"city_name": "Rome", "checkin_date": "2027-03-05", "checkout_date": "2027-03-08"}
+ROW = {
+    "number": 571,
+    "departs_at": "2027-03-05T09:00+01:00",
+    "arrives_at": "2027-03-05 12:30+02:00",
+    "price": "49.50",
+}
+TRAINS = {"params": {"a": "{depart_city_name}", "b": "{arrival_city_name}"}}
+TRAINS |= {"rows": "found", "currency": "EUR"}
+
+
+# ---- the walk
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+def reach(port: int) -> None:
+    for _ in range(600):
+        try:
+            return socket.create_connection(("127.0.0.1", port)).close()
+        except OSError:
+            time.sleep(0.1)
+    raise AssertionError(f"nobody listens at {port}")
+
+
+def test_the_walk_runs_as_written(tmp_path):
+    """But for the ports, which here are free ones."""
+    ports = {each: str(free_port()) for each in ("8101", "8102", "8000")}
+
+    def placed(text: str) -> str:
+        for port, own in ports.items():
+            text = re.sub(rf"\b{port}\b", own, text)
+        return text
+
+    folder = tmp_path / "examples" / "company"
+    folder.mkdir(parents=True)
+    (folder / "services.toml").write_text(placed(TABLE))
+    code = ROOT / "examples" / "company" / "services.py"
+    (folder / "services.py").write_text(code.read_text())
+    env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    started, printed = [], []
+    try:
+        for line in LINES:
+            if line.startswith("pip "):
+                continue
+            if line.startswith("export "):
+                name, _, value = line.removeprefix("export ").partition("=")
+                env[name] = value
+            elif line.startswith(("python ", "tripwright serve")):
+                more = f" --port {ports['8000']}" if line.startswith("tripwright") else ""
+                command = placed(line + more).split()
+                started.append(subprocess.Popen(command, cwd=tmp_path, env=env))
+                reach(int(ports["8000" if more else "8102"]))
+            else:
+                done = subprocess.run(
+                    placed(line), shell=True, cwd=tmp_path, env=env, capture_output=True
+                )
+                assert done.returncode == 0, done.stderr
+                printed.append(json.loads(done.stdout))
+    finally:
+        for process in started:
+            process.terminate()
+            process.wait(20)
+    trains, stays, trip = printed
+    assert [row["minutes"] for row in trains["rows"]] == [242, 236]
+    assert [row["price"] for row in stays["rows"]] == [168.0, 263.0]
+    view = trip["view"]
+    assert trip["status"] == "done" and view["passed"] and view["currency"] == "EUR"
+    assert view["cost"] == 2 * 2 * 54.9 + 168.0 and view["budget"] == 500
+
+
+# ---- answers
+
+
+@pytest.fixture
+def made(serve: Callable[..., str], tmp_path: Path) -> Callable[..., Any]:
+    """made(tool, answer, table, …) → its provider; `answer` is of the `serve` fixture, or JSON."""
+
+    def made(tool: str, answer: Any, table: dict[str, Any], **options: Any) -> Any:
+        answering = answer if callable(answer) else lambda _: (200, json.dumps(answer).encode(), {})
+        url = serve(answering).removesuffix("/v1")
+        table = {"url": f"{url}/x?day={{depart_date}}" if tool == "train_search" else url, **table}
+        lines = [f'[tools]\n{tool} = "http"\n[vendors.http]']
+        lines += [f"{name} = {_toml(value)}" for name, value in options.items()]
+        lines += [f"[vendors.http.maps.{tool}]"]
+        lines += [f"{name} = {_toml(value)}" for name, value in table.items()]
+        (tmp_path / "s.toml").write_text("\n".join(lines))
+        return load_services(tmp_path / "s.toml")[tool]
+
+    return made
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(k)} = {_toml(v)}" for k, v in value.items()) + "}"
+    return json.dumps(value)
+
+
+def test_what_is_asked_is_quoted_and_what_comes_is_read(made):
+    asked = []
+
+    def answer(request):
+        asked.append(request["path"])
+        return 200, json.dumps({"found": [ROW]}).encode(), {}
+
+    provider = made("train_search", answer, TRAINS)
+    city = "Ro/me?&x=1"
+    (record,) = provider.ask("train_search", {**WAY, "depart_city_name": city}).records
+    assert asked == ["/x?day=2027-03-05&a=Ro%2Fme%3F%26x%3D1&b=Bad+Ischl"]
+    assert record == TrainOffer(
+        *("571", "", city, "", "Bad Ischl", "", "2027-03-05T09:00", "2027-03-05T12:30", 150),
+        price=Money(49.5, "EUR"),
+    )
+
+
+@pytest.mark.parametrize(("per", "amount"), [("night", 240.0), ("stay", 80.0)])
+def test_a_hotels_price_is_of_a_night_or_of_the_stay(made, per, amount):
+    body = {"where": "{city_name}", "days": ["{checkin_date}", "{checkout_date}"], "rooms": 1}
+    table = {"body": body, "fields": {"price": "p.v", "currency": "p.c"}, "price_per": per}
+    asked = []
+
+    def answer(request):
+        asked.append({name: request[name] for name in body})
+        return 200, json.dumps([{"name": "Lake", "p": {"v": 80, "c": "chf"}}]).encode(), {}
+
+    answered = made("hotel_search", answer, table).ask("hotel_search", STAY)
+    assert asked == [{"where": "Rome", "days": ["2027-03-05", "2027-03-08"], "rooms": 1}]
+    days = ("2027-03-05", "2027-03-08")
+    assert answered.records == (HotelOffer("Lake", "Rome", *days, price=Money(amount, "CHF")),)
+
+
+def test_nothing_is_an_answer(made):
+    for found in ({"found": []}, lambda _: (404, b"{}", {})):
+        answered = made("train_search", found, {**TRAINS, "nothing": [404]}).ask(
+            "train_search", WAY
+        )
+        assert answered.records == () and not answered.refused
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "said"),
+    [
+        ({"trains": []}, "bad_response", "maps.train_search: 'found' found no list"),
+        ({"found": [ROW, {}]}, "bad_response", "row 2 came without 'number'"),
+        ({"found": [{**ROW, "price": "9,50"}]}, "bad_response", "row 1 came with 'price'"),
+        (
+            {"found": [{**ROW, "arrives_at": "noon"}]},
+            "bad_response",
+            "row 1 came with 'arrives_at'",
+        ),
+        (lambda _: (200, b"<html>", {}), "bad_response", "other than JSON"),
+        (lambda _: (401, b"{}", {}), "unauthorized", "answered 401"),
+        (lambda _: (404, b"{}", {}), "bad_response", "answered 404"),
+        (lambda _: (429, b"{}", {"Retry-After": "7"}), "rate_limit", "answered 429"),
+        (lambda _: (503, b"{}", {}), "server_error", "answered 503"),
+        (lambda _: (302, b"", {"Location": "http://10.0.0.1/k?y=1"}), "bad_response", "10.0.0.1'"),
+        (lambda _: (200, b'"' + b"x" * 17_000_000 + b'"', {}), "bad_response", "more than 16 MB"),
+        (lambda _: None, "timeout", "within 1 s"),
+    ],
+)
+def test_a_fault_is_ours_and_says_why(made, answer, kind, said):
+    provider = made("train_search", answer, TRAINS, timeout_s=1.0)
+    with pytest.raises(ProviderFault) as fault:
+        provider.ask("train_search", WAY)
+    assert (fault.value.kind, fault.value.retry_after_s) == (
+        kind,
+        7.0 if kind == "rate_limit" else None,
+    )
+    assert said in str(fault.value)
+
+
+def test_a_key_is_sent_and_never_repeated(made, monkeypatch):
+    monkeypatch.setenv("OUR_LOGIN", "s3cret-of-ours")
+
+    def answer(request):
+        return 500, f"{request['key']} and {request['path']}".encode(), {}
+
+    headers, params = (
+        {"Authorization": "Bearer {OUR_LOGIN}"},
+        {**TRAINS["params"], "k": "{OUR_LOGIN}"},
+    )
+    provider = made("train_search", answer, {**TRAINS, "params": params}, headers=headers)
+    with pytest.raises(ProviderFault) as fault:
+        provider.ask("train_search", WAY)
+    assert "Bearer ***" in str(fault.value) and "k=***" in str(fault.value)
+
+
+# ---- mistakes of a table
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (
+            'number = "train.id"',
+            'numero = "train.id"',
+            "maps.train_search.fields.numero is no field",
+        ),
+        ('"train.id"', '"train..id"', "maps.train_search.fields.number is no JMESPath"),
+        ('rows = "items"', 'rows = "items["', "maps.hotel_search.rows is no JMESPath"),
+        ('price_per = "stay"', "", "maps.hotel_search.price_per is missing"),
+        ('price_per = "stay"', 'price_per = "week"', "maps.hotel_search.price_per"),
+        (', currency = "fare.currency"', "", "maps.train_search.currency is missing"),
+        ('currency = "EUR"', 'currency = "EURO"', "currency: There is no currency 'EURO'"),
+        ("{depart_date}", "{day}", "maps.train_search.params.date: {day} is neither"),
+        (', date = "{depart_date}"', "", "sends '{depart_date}' nowhere"),
+        ("{COMPANY_KEY}", "{NO_SUCH_KEY}", "vendors.http.headers.X-Api-Key needs the environment"),
+        ("{COMPANY_KEY}", "9f8e7d6c", "X-Api-Key holds a key"),
+        ("http://127.0.0.1:8101/v2", "file:///v2", "maps.train_search.url is no plain address"),
+        ("nothing = [404]", 'nothing = "404"', "maps.train_search.nothing"),
+    ],
+)
+def test_a_mistake_in_the_table_is_one_line_that_names_it(old, new, said, tmp_path, monkeypatch):
+    monkeypatch.setenv("COMPANY_KEY", "a-key-of-ours")
+    assert tomllib.loads(TABLE) and old in TABLE
+    (tmp_path / "s.toml").write_text(TABLE.replace(old, new, 1).replace(", }", " }"))
+    with pytest.raises(UserError) as error:
+        load_services(tmp_path / "s.toml")
+    assert said in str(error.value) and "\n" not in str(error.value)
