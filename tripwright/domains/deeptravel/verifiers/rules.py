@@ -386,8 +386,8 @@ def _risks(trip: Itinerary) -> Problems:
     unmet |= {"visit"} if len(trip.cards.visits) < len(trip.request.visit) else set()
     if trip.request.total_budget is not None:
         costs = [trip.cost(pick) for part in BOOKED for pick in trip.picks(part)[:1]]
-        known = [cost for cost in costs if cost is not None]
-        if len(known) < len(costs) or round(sum(known), 2) > trip.request.total_budget:
+        sums = [cost for cost in costs if cost is not None]
+        if len(sums) < len(costs) or round(sum(sums), 2) > trip.request.total_budget:
             unmet.add("total_budget")
     for place, risk in enumerate(trip.cards.risks):
         path = f"risks.{place}"
