@@ -6,6 +6,7 @@ import itertools
 import json
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import SameTrip
-from tripwright.agent.chat import ExactTokens
+from tripwright.agent.chat import ChatFormat, ExactTokens
 from tripwright.agent.turn import Call, calls_of, write_call
 from tripwright.domains import dialect_named, domain_named
 from tripwright.episode import Session, open_session
@@ -30,6 +31,7 @@ openai = pytest.importorskip("openai")
 from tests.training.test_sft import Given, steps_of
 from tripwright.inference.local import LocalPolicy, Sampling
 from tripwright.inference.service import TokenService
+from tripwright.server import model_api
 from tripwright.server.guard import Guard
 from tripwright.server.model_api import ModelApi
 from tripwright.server.serving import open_port, url_of
@@ -88,9 +90,9 @@ class Gateway:
         base = f"{self.url}/sessions/{session}/v1" if session else f"{self.url}/v1"
         return openai.OpenAI(base_url=base, api_key="none", max_retries=0)
 
-    def session(self, name: str) -> Any:
+    def session(self, name: str, ask: Any = httpx2.get) -> Any:
         key = {"Authorization": f"Bearer {shared_token(self.token)}"}
-        return httpx2.get(f"{self.url}/sessions/{name}", headers=key).json()["sequences"]
+        return ask(f"{self.url}/sessions/{name}", headers=key).json()["sequences"]
 
 
 @pytest.fixture
@@ -146,6 +148,7 @@ def test_the_client_chats_with_and_without_a_stream(serve, taught, trip):
             return stream.get_final_completion().choices[0]
 
     assert streamed(10).message.content == text
+    assert streamed(logprobs=True).logprobs.content == content
     whole = streamed(tools=tools)
     assert whole.message.tool_calls[0].function.arguments == asked.function.arguments
     assert whole.finish_reason == "tool_calls" and not whole.message.content
@@ -197,6 +200,45 @@ def test_what_is_not_words_and_then_calls_stays_words(text):
     assert calls_of(f"<think>t</think>I look. {written}\n") == ("<think>t</think>I look. ", calls)
 
 
+def test_completions_are_asked_as_the_client_asks(serve, taught, chat, nano_tokenizer):
+    gateway = serve(taught)
+    ask = gateway.client().completions.create
+    prompt = chat.opening("", "A trip to Orford.")
+    said = ask(model="nano", prompt=prompt, temperature=0, max_tokens=400)
+    (future,) = (future for _, future in gateway.sampled)
+    turn, choice = future.result(), said.choices[0]
+    assert turn.token_ids[-1] == nano_tokenizer.eos_token_id and choice.finish_reason == "stop"
+    assert choice.text == chat.decode(turn.token_ids[:-1]) and choice.logprobs is None
+    words = ask(model="nano", prompt="A trip to Orford.", max_tokens=3, logprobs=1)
+    assert words.usage.prompt_tokens == len(nano_tokenizer.encode("A trip to Orford."))
+    assert len(words.choices[0].logprobs.token_logprobs) == 3
+    with pytest.raises(openai.BadRequestError, match="ignore_eos"):
+        ask(model="nano", prompt=prompt, extra_body={"stop_token_ids": [1]})
+    on = ask(model="nano", prompt=prompt, max_tokens=500, extra_body={"ignore_eos": True})
+    assert on.choices[0].finish_reason == "length"
+
+
+def test_a_long_prompt_stops_nobody(serve, taught, monkeypatch):
+    gateway, encoding, going_on = serve(taught), threading.Event(), threading.Event()
+    prompt = ChatFormat.prompt
+
+    def slow(chat: Any, messages: Any) -> Any:
+        encoding.set()
+        assert going_on.wait(30)
+        return prompt(chat, messages)
+
+    monkeypatch.setattr(ChatFormat, "prompt", slow)
+    how = {"model": "nano", "messages": [{"role": "user", "content": "A trip."}], "max_tokens": 1}
+    with ThreadPoolExecutor(1) as threads:
+        asked = threads.submit(gateway.client().chat.completions.create, **how)
+        assert encoding.wait(30)
+        try:
+            assert httpx2.get(f"{gateway.url}/health", timeout=5).status_code == 200
+        finally:
+            going_on.set()
+        assert asked.result().choices
+
+
 # ---- the same transcript as our engine's own
 
 
@@ -239,6 +281,38 @@ def test_a_session_is_one_growing_sequence_of_what_was_sampled(serve, talking, c
     client.chat.completions.create(model="nano", messages=messages, max_tokens=4)
     assert [len(turns) for turns in gateway.session("a/1")] == [3, 1]
     assert gateway.session("another") == []
+
+
+def test_idle_sessions_are_forgotten_whole(serve, talking, monkeypatch):
+    """And what is read as text in place of the ids that were sampled is told."""
+    gateway = serve(talking(6))
+    length = {"model": "nano", "max_tokens": 8}
+
+    def grow(name: str, messages: list[Any], turns: int) -> list[Any]:
+        for _ in range(turns):
+            messages = [*messages, {"role": "user", "content": "And?"}]
+            said = gateway.client(name).chat.completions.create(messages=messages, **length)
+            messages.append(said.choices[0].message.model_dump())
+        return messages
+
+    first = grow("first", [], 3)
+    monkeypatch.setattr(model_api, "MOST_KEPT_TOKENS", 2 * gateway.api.kept_tokens)
+    grow("second", [], 2)
+    first = grow("first", first, 1)
+    assert [turn["assistant_read"] for turn in gateway.session("first")[0]] == [0] * 4
+    for number in range(2):
+        grow("", [{"role": "system", "content": f"{number}"}], 1)  # of nobody's session
+    assert not gateway.session("second") and len(gateway.session("first")[0]) == 4
+    grow("third", [], 4)
+    assert not gateway.session("first") and len(gateway.session("third")[0]) == 4
+    assert gateway.api.kept_tokens <= model_api.MOST_KEPT_TOKENS and gateway.api.forgotten >= 2
+    grow("first", first, 1)
+    ((turn,),) = gateway.session("first")
+    assert turn["assistant_read"] == 4 and len(turn["token_ids"]) == len(turn["logprobs"])
+    held = [turn for kept in gateway.api.kept.values() for turn in kept.turns.values()]
+    gateway.session("first", httpx2.delete), gateway.session("third", httpx2.delete)
+    gateway.session("", httpx2.delete)
+    assert held and not gateway.api.kept and not gateway.api.kept_tokens
 
 
 # ---- training
@@ -303,6 +377,12 @@ def test_a_strangers_agent_is_trained(trainer):
             assert all(theirs[name][: len(ids)] == ids for name, ids in ours.items())
             assert any(e.passed for e in episodes[0]) and not all(e.passed for e in episodes[0])
             assert any(e.transcript.calls for e in episodes[0])
+
+
+def test_what_the_server_forgot_is_not_trained_on(trainer, monkeypatch):
+    monkeypatch.setattr(model_api, "MOST_KEPT_TOKENS", 1000)
+    with pytest.raises(UserError, match="forgot turns"):
+        trainer(f"{AGENT}:play").grpo.take_step()
 
 
 @pytest.mark.parametrize(("agent", "words"), [

@@ -142,6 +142,12 @@ def test_pages_of_other_sites_are_not_heard(world_folder: Path) -> None:
             sent = {"content-type": "application/json", header: value}
             answer = httpx2.post(url, content=b"{}", headers=sent, timeout=60)
             assert answer.status_code == status
+        call = '{"jsonrpc": "2.0", "id": 1, "method": "tools/list", "method": "tools/list"}'
+        asked = {"content-type": "application/json", "accept": "application/json"}
+        twice = httpx2.post(url, content=call, headers=asked, timeout=60)
+        assert twice.status_code == 400 and "twice" in twice.text
+        large = httpx2.post(url, content=f'"{"x" * 2_000_000}"', headers=asked, timeout=60)
+        assert large.status_code == 413
 
 
 def test_a_folder_that_is_no_world_is_one_line(refused: Any) -> None:

@@ -1,16 +1,25 @@
 """Words read by an LLM: believed as far as they can be checked."""
 
 import json
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+httpx2, uvicorn = pytest.importorskip("httpx2"), pytest.importorskip("uvicorn")
+
+from tests.server import small_desk
 from tripwright.domains import domain_named
 from tripwright.domains.desk import Understood
 from tripwright.domains.place import Place
 from tripwright.llm.client import ChatEndpoint
+from tripwright.server import TripServer
 from tripwright.server.agency import read_by_model
+from tripwright.server.serving import open_port, url_of
+from tripwright.server.trips import READ_AT_ONCE, make_app
 
 DOMAIN = domain_named("travelplanner")
 WORLD = DOMAIN.generator.world("nano", 7)
@@ -89,3 +98,41 @@ def test_without_an_endpoint_the_desk_reads():
     nobody = ChatEndpoint("http://127.0.0.1:9/v1", "tiny", max_retries=0)
     found = read_by_model(nobody, wish, DOMAIN.desk, PLACE)
     assert found == DOMAIN.desk.read(wish, PLACE) and found.values
+
+
+def test_slow_readings_keep_nobody_else_waiting(tmp_path, monkeypatch):
+    """More of them than a server has threads, with keys enough for all."""
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv("KEYS", "one,two,three,four")
+    reading, going_on = threading.Semaphore(0), threading.Event()
+
+    def slow(text: str, place: Any) -> Any:
+        reading.release()
+        assert going_on.wait(60)
+        return small_desk.read(text, place)
+
+    agency = small_desk.agency()
+    agency = replace(agency, desk=replace(agency.desk, read=slow, wishes=lambda place: ()))
+    settings = TripServer(state=tmp_path / "trips.sqlite", key_env="KEYS")
+    listener = open_port("127.0.0.1", 0)
+    url, how = url_of(listener), {"log_level": "critical", "ws": "none"}
+    server = uvicorn.Server(uvicorn.Config(make_app(agency, settings), **how))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
+    thread.start()
+
+    def ask(number: int) -> int:
+        key = {"Authorization": f"Bearer {settings.keys[number % 4]}"}
+        words = {"text": "a trip"}
+        return int(httpx2.post(f"{url}/v1/read", json=words, headers=key, timeout=60).status_code)
+
+    with ThreadPoolExecutor(60) as clients:
+        try:
+            asked = [clients.submit(ask, number) for number in range(60)]
+            assert all(reading.acquire(timeout=30) for _ in range(READ_AT_ONCE))
+            key = {"Authorization": "Bearer one"}
+            assert httpx2.get(f"{url}/v1/trips", headers=key, timeout=5).status_code == 200
+        finally:
+            going_on.set()
+        assert {each.result() for each in asked} == {200}
+    server.should_exit = True
+    thread.join(10)

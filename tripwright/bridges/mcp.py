@@ -6,9 +6,11 @@ What cannot be done is a tool's error of one line. Nothing is kept between two c
 
 from __future__ import annotations
 
+import atexit
 import json
 import signal
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,8 @@ from mcp.server.transport_security import TransportSecuritySettings
 from tripwright import __version__
 from tripwright.domains import alike, domain_of_face, face_named, faces, open_folder
 from tripwright.domains.desk import FormProblems
+from tripwright.domains.domain import Domain
+from tripwright.domains.place import Place
 from tripwright.errors import UserError, described, one_line, printable
 from tripwright.tools.toolbox import ToolHostDown, answered
 
@@ -38,12 +42,11 @@ Json = dict[str, Any]
 
 
 class AssistantTools:
-    """What an assistant may call in the world of a folder, the planner and the judge last. Tools of
-    the world answer in a face, by default the first."""
+    """What an assistant may call at a place, the planner and the judge last. Tools of the world
+    answer in a face, by default the first."""
 
-    def __init__(self, world: Path, face: str | None):
-        self.opened = open_folder(world, domain_of_face(face) if face else None)
-        self.domain, self.place = self.opened.__enter__()  # open as long as this object is there
+    def __init__(self, domain: Domain, place: Place, face: str | None):
+        self.domain, self.place = domain, place
         known = faces(alike(self.domain))
         self.box = self.place.tools(face_named(face or next(iter(known)), known))
         self.listed = [_tool(**schema["function"]) for schema in self.box.schemas]
@@ -114,8 +117,12 @@ def _tool(parameters: Json, **named: Any) -> types.Tool:
     return types.Tool(input_schema=parameters, annotations=hints, **named)
 
 
-def mcp_server(world: Path, face: str | None) -> Server[Any]:
-    tools, searches = AssistantTools(world, face), CapacityLimiter(PLANNED_AT_ONCE)
+@contextmanager
+def mcp_server(world: Path, face: str | None) -> Iterator[Server[Any]]:
+    """Of the world in a folder, which is open meanwhile."""
+    opened, searches = ExitStack(), CapacityLimiter(PLANNED_AT_ONCE)
+    where = opened.enter_context(open_folder(world, domain_of_face(face) if face else None))
+    tools = AssistantTools(*where, face)
 
     async def listed(_: Any, __: Any) -> types.ListToolsResult:
         return types.ListToolsResult(tools=tools.listed)
@@ -124,14 +131,17 @@ def mcp_server(world: Path, face: str | None) -> Server[Any]:
         turn = searches if asked.name in PLANNING else None
         return await to_thread.run_sync(tools.call, asked.name, asked.arguments or {}, limiter=turn)
 
-    return Server("tripwright", version=__version__, on_list_tools=listed, on_call_tool=call)
+    with opened:
+        yield Server("tripwright", version=__version__, on_list_tools=listed, on_call_tool=call)
 
 
 def mcp_app(world: Path, face: str | None) -> Any:
     """What a worker runs. Our guard stands before it, in place of the package's own."""
+    opened = ExitStack()
+    atexit.register(opened.close)
     unguarded = TransportSecuritySettings(enable_dns_rebinding_protection=False)
     how: Json = {"stateless_http": True, "json_response": True, "transport_security": unguarded}
-    return mcp_server(world, face).streamable_http_app(**how)
+    return opened.enter_context(mcp_server(world, face)).streamable_http_app(**how)
 
 
 async def serve_stdio(server: Server[Any]) -> None:

@@ -124,13 +124,13 @@ def mcp(
     """
     from tripwright.bridges.mcp import mcp_app, mcp_server, serve_stdio
 
-    server = mcp_server(world, face)  # what is wrong is said here, and not by a worker
-    if port is None:
-        return asyncio.run(serve_stdio(server))
-    from tripwright.server.serving import serve_app
+    with mcp_server(world, face) as server:  # what is wrong is said here, and not by a worker
+        if port is None:
+            return asyncio.run(serve_stdio(server))
+    from tripwright.server.serving import read_here, serve_app
 
     announce = f"serving world '{world}' to assistants at {{}}/mcp".format
-    make = partial(mcp_app, world, face)
+    make = partial(read_here, partial(mcp_app, world, face))
     raise typer.Exit(serve_app(make, host, port, 1, announce, allow_host))
 
 
@@ -210,8 +210,9 @@ def model(
 
     It samples by our own engine. Programs find chat completions, with tools and streams, at /v1. A
     recipe's [grpo.server], of either kind, finds token ids in and out, sleep, wake, weights from a
-    folder. Weights, memory and what was said in sessions are for whoever has the token in a file of
-    the user's: a training that is started in the same folder finds it, others name it (token of
+    folder. Of conversations 16 million tokens are remembered; beyond, idle sessions are forgotten.
+    Weights, memory and what was said in sessions are for whoever has the token in a file of the
+    user's: a training that is started in the same folder finds it, others name it (token of
     [grpo.server]).
 
     Examples:

@@ -18,16 +18,18 @@ import hmac
 import json
 import time
 import uuid
+from array import array
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
-from annotated_types import Ge, Gt, Le, Len, MinLen
+from annotated_types import Ge, Gt, Le, Len, MaxLen, MinLen
+from anyio import CapacityLimiter, to_thread
 from fastapi import Depends, FastAPI, Query
 from pydantic import AfterValidator
 from starlette.exceptions import HTTPException
@@ -43,7 +45,7 @@ from tripwright.files import shared_token
 from tripwright.llm.client import RequestedCall
 from tripwright.policies.endpoint import TOOL_CALL, call_text
 from tripwright.server.guard import Strict
-from tripwright.server.serving import refusals, within
+from tripwright.server.serving import JsonRoute, refusals, within
 
 if TYPE_CHECKING:
     from tripwright.inference.service import TokenService
@@ -54,7 +56,9 @@ FREE_ROUTES = (
 )
 CHAT, MODELS = "/v1/chat/completions", "/v1/models"  # free, too, of every session
 MOST_BODY_BYTES = 64 * 1024 * 1024  # a prompt of a million token ids has some seven
-MOST_TURNS = 20_000  # that are remembered, of all conversations
+# that are remembered, of all sessions: some 200 MB. A turn counts as some more than it has
+MOST_KEPT_TOKENS, TOKENS_OF_A_TURN = 16_000_000, 200
+ENCODED_AT_ONCE = 4  # prompts; more wait for their turn
 Zero = Annotated[float, Ge(0), Le(0)]
 One = Annotated[float, Ge(1), Le(1)]
 
@@ -67,23 +71,24 @@ class _Sampling(Strict):
     repetition_penalty: One = 1.0
     presence_penalty: Zero = 0.0
     frequency_penalty: Zero = 0.0
-    stop_token_ids: Annotated[list[int], Len(1, 1)]
+    stop_token_ids: Annotated[list[int], MaxLen(1)] = []
 
 
 class _Completion(_Sampling):
     """vLLM's `POST /v1/completions`."""
 
     model: str | None = None
-    prompt: Annotated[list[int], MinLen(1)]
+    prompt: Annotated[str | list[int], MinLen(1)]
     request_id: str = ""
     max_tokens: Annotated[int, Ge(1)] = 16
     seed: int | None = None
-    ignore_eos: Literal[True]
-    logprobs: Annotated[int, Ge(0), Le(1)] = 0
-    return_token_ids: Literal[True]
+    ignore_eos: bool = False
+    logprobs: Annotated[int, Ge(0), Le(1)] | None = None
+    return_token_ids: bool = False
 
 
 class _SglangSampling(_Sampling):
+    stop_token_ids: Annotated[list[int], Len(1, 1)]
     max_new_tokens: Annotated[int, Ge(1)] = 128
     sampling_seed: int | None = None
 
@@ -174,6 +179,30 @@ def _keys(start: Any, messages: Sequence[dict[str, str]]) -> list[bytes]:
     return list(accumulate(parts, lambda so_far, part: blake2b(so_far + part).digest()))[1:]
 
 
+class _Said(NamedTuple):
+    """A turn of the model, after another or as the first."""
+
+    before: _Said | None
+    turn: dict[str, Any]
+
+    def line(self) -> list[dict[str, Any]]:
+        """From the first turn to this one."""
+        turns, here = list[dict[str, Any]](), self
+        while here is not None:
+            turns.append(here.turn)
+            here = here.before
+        return turns[::-1]
+
+
+@dataclass
+class _Kept:
+    """Of a session, or of a conversation without one: its turns, by the conversation that each
+    ends."""
+
+    turns: dict[bytes, _Said] = field(default_factory=dict)
+    tokens: int = 0
+
+
 @dataclass
 class _Hearing:
     """A turn's text while it is sampled: `tell` is given what is certain of it, up to a stop or to
@@ -250,8 +279,10 @@ class ModelApi:
         # of a conversation that may fit: reading many more would keep everybody waiting
         self.most_characters = service.positions * max(map(len, tokenizer.get_vocab()))
         self.version, self.going = "default", asyncio.Event()
-        # of conversations, after each turn of the model: whose, and its turns so far
-        self.kept = OrderedDict[bytes, tuple[str, list[dict[str, Any]]]]()
+        # of sessions, and of conversations without one by their opening; the latest last
+        self.kept = OrderedDict[tuple[str, bytes], _Kept]()
+        self.kept_tokens = self.forgotten = 0
+        self.encoding = CapacityLimiter(ENCODED_AT_ONCE)
         self.format = lru_cache(8)(lambda tools: ChatFormat(tokenizer, json.loads(tools)))
         self.going.set()
         routes = FastAPI(
@@ -259,13 +290,14 @@ class ModelApi:
             exception_handlers=refusals(400),
             dependencies=[Depends(self.has_token)],
         )
+        routes.router.route_class = JsonRoute
 
         async def app(scope: Scope, receive: Receive, send: Send) -> None:
             await routes(scope, within(receive, MOST_BODY_BYTES), send)
 
         self.app: ASGIApp = app
         for method, path, do in (
-            ("GET", "/health", lambda: Response()),
+            ("GET", "/health", self.health),
             ("POST", "/v1/completions", self.completions),
             ("GET", MODELS, self.models),
             ("POST", CHAT, self.chat),
@@ -291,6 +323,9 @@ class ModelApi:
         ):
             routes.add_api_route(path, do, methods=[method], response_model=None)
 
+    async def health(self) -> Response:
+        return Response()
+
     def has_token(self, request: Request) -> None:
         """Of every route that changes something. Raises HTTPException."""
         sent = request.headers.get("authorization", "").removeprefix("Bearer ").encode()
@@ -303,20 +338,28 @@ class ModelApi:
     # ---- tokens
 
     async def completions(self, asked: _Completion) -> Response:
-        turn = await self._turn(asked.request_id, asked.prompt, asked.max_tokens, asked, asked.seed)
+        prompt, stops, eos = asked.prompt, asked.stop_token_ids, self.tokenizer.eos_token_id
+        if isinstance(prompt, str):
+            self._check_length(len(prompt))
+            prompt = await to_thread.run_sync(self.tokenizer.encode, prompt, limiter=self.encoding)
+        if not asked.ignore_eos and stops not in ([], [eos]):
+            raise UserError("One token ends a turn here: with 'stop_token_ids', 'ignore_eos' true.")
+        asked.stop_token_ids = stops or [-1 if asked.ignore_eos or eos is None else eos]
+        turn = await self._turn(asked.request_id, prompt, asked.max_tokens, asked, asked.seed)
         logprobs = {"token_logprobs": turn.logprobs, "tokens": None, "top_logprobs": None}
         choice = {
             "index": 0,
-            "text": self.tokenizer.decode(turn.token_ids),
-            "logprobs": {**logprobs, "text_offset": None},
+            "text": self.tokenizer.decode(turn.token_ids, skip_special_tokens=not asked.ignore_eos),
+            "logprobs": None if asked.logprobs is None else {**logprobs, "text_offset": None},
             "finish_reason": "length" if turn.cut else "stop",
-            "stop_reason": None if turn.cut else asked.stop_token_ids[0],
-            "prompt_token_ids": asked.prompt,
-            "token_ids": turn.token_ids,
+            "stop_reason": None if turn.cut or not stops else stops[0],
         }
-        counts = _usage(asked.prompt, turn)
-        kind = {"id": asked.request_id, "object": "text_completion", "model": self.name}
-        return JSONResponse({**kind, "choices": [choice], "usage": counts})
+        if asked.return_token_ids:
+            choice |= {"prompt_token_ids": prompt, "token_ids": turn.token_ids}
+        name = asked.request_id or f"cmpl-{uuid.uuid4().hex}"
+        kind = {"id": name, "object": "text_completion", "created": int(time.time())}
+        kind |= {"model": self.name, "choices": [choice], "usage": _usage(prompt, turn)}
+        return JSONResponse(kind)
 
     async def generate(self, asked: _Generate) -> Response:
         how = asked.sampling_params
@@ -337,6 +380,11 @@ class ModelApi:
         }
         text = self.tokenizer.decode(turn.token_ids)
         return JSONResponse({"text": text, "output_ids": turn.token_ids, "meta_info": meta})
+
+    def _check_length(self, characters: int) -> None:
+        if characters > self.most_characters:
+            told = f"{self.service.positions:,} tokens; found {characters:,} characters"
+            raise UserError(f"The maximum model length is {told}.")
 
     async def _turn(self, *asked: Any) -> Turn:
         return await (await self._begun(*asked))
@@ -376,18 +424,14 @@ class ModelApi:
         if asked.model != self.name:
             raise HTTPException(404, f"There is no model '{asked.model}' here but '{self.name}'.")
         session = request.path_params.get("name") or request.headers.get("x-session-id", "")
-        chat, messages = self.format(json.dumps(asked.tools)), [m.plain() for m in asked.messages]
-        if messages[-1]["role"] == "assistant":
-            raise UserError("The last message is the assistant's: expected a user's or a tool's.")
-        if asked.stream and asked.logprobs:
-            raise UserError("'logprobs' come without 'stream' alone.")
-        if (long := sum(len(m["content"]) for m in messages)) > self.most_characters:
-            told = f"{self.service.positions:,} tokens; found {long:,} characters"
-            raise UserError(f"The maximum model length is {told}.")
-        start = [session, asked.tools]
-        line, read = self._read(chat, messages, _keys(start, messages))
+        # off the event loop, for which everybody waits
+        chat, messages, whose, last, read = await to_thread.run_sync(
+            self._prepared, asked, session, limiter=self.encoding
+        )
+        line = last.line() if last else []
         said = sum(len(turn["token_ids"]) for turn in line)
-        prompt = [t for turn in line for t in turn["prompt_token_ids"] + turn["token_ids"]] + read
+        parts = ("prompt_token_ids", "token_ids")
+        prompt = [token for turn in line for part in parts for token in turn[part]] + read
         most = asked.max_completion_tokens or asked.max_tokens
         most = most or max(1, self.service.positions - len(prompt))
         loop, texts = asyncio.get_running_loop(), asyncio.Queue[str | None]()
@@ -404,13 +448,13 @@ class ModelApi:
             """What is answered without a stream; the turn is kept."""
             choice = _choice(asked, chat, turn, stops)
             kept = asked.model_dump(include={"temperature", "top_p", "top_k"})
-            kept |= {"prompt_token_ids": read, "token_ids": turn.token_ids}
-            kept |= {"logprobs": turn.logprobs, "finish_reason": choice["finish_reason"]}
-            kept |= {"weight_version": self.version}
+            kept |= {"prompt_token_ids": array("i", read), "token_ids": array("i", turn.token_ids)}
+            kept |= {"logprobs": array("d", turn.logprobs), "weight_version": self.version}
+            kept["finish_reason"] = choice["finish_reason"]
+            past = sum(message["role"] == "assistant" for message in messages) - len(line)
+            kept["assistant_read"] = past - sum(turn["assistant_read"] for turn in line)
             messages.append(_Message.model_validate(choice["message"]).plain())
-            self.kept[_keys(start, messages)[-1]] = session, [*line, kept]
-            if len(self.kept) > MOST_TURNS:
-                self.kept.popitem(last=False)
+            self._keep(whose, _keys([session, asked.tools], messages)[-1], _Said(last, kept))
             return {"choices": [choice], "usage": _usage(prompt, turn)}
 
         about = {"id": f"chatcmpl-{uuid.uuid4().hex}", "created": int(time.time())}
@@ -421,28 +465,51 @@ class ModelApi:
         events = _events(about, hear, texts, future, finish, counts)
         return StreamingResponse(events, media_type="text/event-stream")
 
-    def _read(
-        self, chat: ChatFormat, messages: list[dict[str, str]], keys: list[bytes]
-    ) -> tuple[list[dict[str, Any]], list[int]]:
-        """The turns of the conversation that were said here, and the ids since then: all of them,
-        where none was."""
+    def _prepared(
+        self, asked: _Chat, session: str
+    ) -> tuple[ChatFormat, list[dict[str, str]], tuple[str, bytes], _Said | None, list[int]]:
+        """The conversation and whose it is; its last turn that was said here, and the ids since
+        then: all of them, where none was."""
+        chat, messages = self.format(json.dumps(asked.tools)), [m.plain() for m in asked.messages]
+        if messages[-1]["role"] == "assistant":
+            raise UserError("The last message is the assistant's: expected a user's or a tool's.")
+        self._check_length(sum(len(m["content"]) for m in messages))
+        keys = _keys([session, asked.tools], messages)
+        said_at = (n for n, m in enumerate(messages[1:]) if m["role"] == "assistant")
+        whose = session, b"" if session else keys[next(said_at, -1)]
+        said = self.kept.get(whose, _Kept()).turns
         for number in range(len(keys) - 1, 0, -1):
-            if keys[number - 1] in self.kept:
-                line = self.kept[keys[number - 1]][1]
-                ended = line[-1]["token_ids"][-1] == chat.stop_id
-                return line, [chat.stop_id] * (not ended) + chat.between(messages[number:])
-        return [], chat.prompt(messages)
+            if (last := said.get(keys[number - 1])) is not None:
+                ended = last.turn["token_ids"][-1] == chat.stop_id
+                read = [chat.stop_id] * (not ended) + chat.between(messages[number:])
+                return chat, messages, whose, last, read
+        return chat, messages, whose, None, chat.prompt(messages)
 
-    async def session(self, name: str, request: Request) -> dict[str, Any]:
+    def _keep(self, whose: tuple[str, bytes], key: bytes, said: _Said) -> None:
+        """Over the bound, sessions that were idle longest are forgotten, each as a whole."""
+        turns = [said.turn] if whose in self.kept else said.line()
+        kept = self.kept.setdefault(whose, _Kept())
+        self.kept.move_to_end(whose)
+        kept.turns[key] = said
+        for turn in turns:
+            tokens = len(turn["prompt_token_ids"]) + len(turn["token_ids"]) + TOKENS_OF_A_TURN
+            kept.tokens, self.kept_tokens = kept.tokens + tokens, self.kept_tokens + tokens
+        while self.kept_tokens > MOST_KEPT_TOKENS:
+            self.kept_tokens -= self.kept.popitem(last=False)[1].tokens
+            self.forgotten += 1
+
+    async def session(self, name: str, request: Request) -> Response:
         """Its turns, of which each read the ids since the one before and said its own: one sequence
         where its messages only grew. DELETE forgets it."""
-        mine = {key: line for key, (session, line) in self.kept.items() if session == name}
-        gone_on = {id(line[-2]) for line in mine.values() if len(line) > 1}
+        mine = [whose for whose in self.kept if whose[0] == name]
+        said = [each for whose in mine for each in self.kept[whose].turns.values()]
+        gone_on = {id(each.before) for each in said}
         if request.method == "DELETE":
-            for key in mine:
-                del self.kept[key]
-        ends = [line for line in mine.values() if id(line[-1]) not in gone_on]
-        return {"session_id": name, "sequences": ends}
+            for whose in mine:
+                self.kept_tokens -= self.kept.pop(whose).tokens
+        ends = [each.line() for each in said if id(each) not in gone_on]
+        about = {"session_id": name, "sequences": ends, "forgotten": self.forgotten}
+        return Response(json.dumps(about, default=list), media_type="application/json")
 
     # ---- weights and memory: vLLM's
 
@@ -541,8 +608,8 @@ async def _events(
     def event(*choices: dict[str, Any], **more: Any) -> str:
         return f"data: {json.dumps({**about, 'choices': choices, **more})}\n\n"
 
-    def new(ended: str | None = None, **delta: Any) -> str:
-        return event({"index": 0, "delta": delta, "finish_reason": ended})
+    def new(**delta: Any) -> str:
+        return event({"index": 0, "delta": delta, "finish_reason": None})
 
     shown = 0
     yield new(role="assistant", content="")
@@ -554,12 +621,13 @@ async def _events(
     finally:
         hear.given_up = True  # whoever read along has left, or it is done
     answer = finish(await future)
-    said = answer["choices"][0]["message"]
+    (choice,) = answer["choices"]
+    said = choice.pop("message")
     if rest := (said["content"] or "")[shown:]:
         yield new(content=rest)
     if calls := said.get("tool_calls"):
         yield new(tool_calls=[{"index": n, **call} for n, call in enumerate(calls)])
-    yield new(answer["choices"][0]["finish_reason"])
+    yield event({**choice, "delta": {}})  # with all log-probabilities, where they are asked for
     if counts:
         yield event(usage=answer["usage"])
     yield "data: [DONE]\n\n"

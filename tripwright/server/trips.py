@@ -18,6 +18,7 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any
 
+from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.responses import FileResponse, JSONResponse
 from prometheus_client import Counter
@@ -37,7 +38,7 @@ from tripwright.server import TripServer
 from tripwright.server.agency import Agency, TripJobs, open_agency
 from tripwright.server.guard import Strict, sendable
 from tripwright.server.runs import RunPages
-from tripwright.server.serving import add_docs, refusals, say, within
+from tripwright.server.serving import JsonRoute, add_docs, refusals, say, within
 from tripwright.server.store import MOST_UNFINISHED, OVER, TripStore, public, summary
 
 REQUESTS = Counter(
@@ -59,6 +60,7 @@ MOST_TEXT = 4_000  # characters
 LOOK_SECONDS = 0.05  # between two looks for events of a trip
 HEARTBEAT_SECONDS = 15
 WAIT_SECONDS = 300.0
+READ_AT_ONCE = 32  # texts; more wait for their turn, and nobody else does
 BETWEEN_SECONDS, BURST = 0.5, 20  # trips and readings of one who asks: between two, and at once
 Text = Annotated[str, StringConstraints(max_length=MOST_TEXT)]
 
@@ -78,8 +80,8 @@ class AskedTrip(Strict):
 class TripRoutes:
     def __init__(self, agency: Agency, store: TripStore, jobs: TripJobs, keys: tuple[str, ...]):
         self._agency, self._store, self._jobs, self._keys = agency, store, jobs, keys
-        self._budgets = Budgets()
-        self.router = router = APIRouter(prefix="/v1")
+        self._budgets, self._readers = Budgets(), CapacityLimiter(READ_AT_ONCE)
+        self.router = router = APIRouter(prefix="/v1", route_class=JsonRoute)
         for path, method, route in (
             ("/desk", "GET", self.desk),
             ("/read", "POST", self.read),
@@ -145,9 +147,10 @@ class TripRoutes:
             "reader": "model" if agency.reader else "rules",
         }
 
-    def read(self, words: TypedWords, request: Request) -> dict[str, Any]:
+    async def read(self, words: TypedWords, request: Request) -> dict[str, Any]:
         self.paced(request)
-        return asdict(self._agency.read(words.text))
+        read = self._agency.read  # a model may take its time
+        return asdict(await to_thread.run_sync(read, words.text, limiter=self._readers))
 
     async def add(self, asked: AskedTrip, request: Request) -> Response:
         trip = await run_in_threadpool(self._add, asked, request)
@@ -321,7 +324,7 @@ def _pages() -> APIRouter:
     router.mount("/pages/trip", StaticFiles(directory=folder))
 
     @router.get("/healthz")
-    def health() -> dict[str, str]:
+    async def health() -> dict[str, str]:
         return {"status": "ok"}
 
     return router

@@ -222,7 +222,7 @@ class ServedPolicy(TokenPolicy):
             calls.append(ToolCall(name, arguments, *said))
             return text
 
-        self.server.control(where, method="DELETE")  # of a run that was killed
+        before = self.server.control(where, method="DELETE")  # of a run that was killed
         model = self.server.model()
         try:
             answer = imported(str(self.how.agent), "Function")(
@@ -234,7 +234,10 @@ class ServedPolicy(TokenPolicy):
             )
         except Exception as error:  # whatever the user's own code does
             return self._lose(session, f"{self.how.agent} raised {type(error).__name__}: {error}")
-        found = self.server.control(where, method="DELETE")["sequences"]
+        kept = self.server.control(where, method="DELETE")
+        found, full = kept["sequences"], kept["forgotten"] > before["forgotten"]
+        if full and not (found and not any(turn["assistant_read"] for turn in found[0])):
+            return self._lose(session, "the server's memory is full: it forgot turns of this one")
         if not found:
             return self._lose(session, f"{self.how.agent} asked the model nothing.")
         turns, plain = found[0], (self.settings.temperature, 1.0, NO_TOP_K)
