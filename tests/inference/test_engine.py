@@ -1,9 +1,11 @@
 """What the batched engine computes once, and tools that are waited for while other rows decode."""
 
 import itertools
+import re
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,6 +25,7 @@ torch = pytest.importorskip("torch")
 from tripwright.inference import engine as inference_engine
 from tripwright.inference.engine import READ_TOKENS, common
 from tripwright.inference.local import LocalPolicy, Sampling
+from tripwright.inference.service import TokenService
 
 LONG_PROMPT = "Plan the trip with the tools, one call a turn, and think of the budget. " * 12
 PATIENCE_SECONDS = 20.0  # after which a test fails that would else wait for ever
@@ -52,6 +55,36 @@ def engine(model: Any, chat: Any, **sampling: Any) -> LocalPolicy:
     return LocalPolicy(
         model, chat, Sampling(**{"temperature": 1.0, "dtype": "float32", **sampling})
     )
+
+
+def test_a_long_prompt_does_not_keep_short_ones_waiting(tiny_model, chat):
+    """It is read in what the others leave of a pass: theirs are answered before it is."""
+    service = TokenService(tiny_model("qwen3", 64, max_position_embeddings=3 * READ_TOKENS))
+    release, done = threading.Event(), list[str]()
+    first = service.sample("", [1], 2, (0.0, 1.0, None), -1, 0, lambda ids: release.wait(20) and 0)
+    for name, size in (("long", 2 * READ_TOKENS + 9), ("short", 9)):
+        turn = service.sample("", [3] + [5] * size, 1, (0.0, 1.0, None), -1, 0)
+        turn.add_done_callback(lambda _, name=name: done.append(name))
+    release.set()
+    first.result(20), turn.result(20)
+    assert done == ["short"]
+
+
+def test_a_cache_takes_memory_as_it_is_written(tiny_model):
+    """One long request leaves the rows that were never used without any."""
+    service = TokenService(tiny_model("qwen3", 64, max_position_embeddings=2**15), rows=256)
+    peaks = [resident()]
+    for size in (9, 500, 5000):
+        service.sample("", [1] * size, 1, (0.0, 1.0, None), -1, 0).result(60)
+        peaks.append(resident())
+    cache = service.memory_mb
+    assert cache > 200 and peaks[-1] - peaks[0] < 0.5 * cache, (peaks, cache)
+
+
+def resident() -> float:
+    found = re.search(r"VmRSS:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    assert found
+    return int(found[1]) / 1024
 
 
 # ---- read once

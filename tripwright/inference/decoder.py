@@ -14,6 +14,8 @@ heads, G = H / K, D head size, L layers."""
 
 from __future__ import annotations
 
+import math
+import mmap
 from typing import Any
 
 import torch
@@ -40,13 +42,22 @@ class Cache:
 
     def __init__(self, decoder: Decoder, rows: int, positions: int, dtype: torch.dtype):
         shape = (len(decoder.layers), rows, decoder.kv_heads, positions, decoder.head_size)
-        self.keys = torch.zeros(shape, dtype=dtype, device=decoder.device)
-        self.values = torch.zeros(shape, dtype=dtype, device=decoder.device)
+        self.keys, self.values = (_zeros(shape, dtype, decoder.device) for _ in range(2))
 
     def copy_row(self, source: int, target: int, length: int) -> None:
         """Makes `target` a fork of `source` up to `length` positions."""
         self.keys[:, target, :, :length] = self.keys[:, source, :, :length]
         self.values[:, target, :, :length] = self.values[:, source, :, :length]
+
+
+def _zeros(shape: tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
+    """On a CPU of pages that take no memory before something is written there: most rows never
+    come as far as the longest."""
+    if device.type != "cpu":
+        return torch.zeros(shape, dtype=dtype, device=device)
+    size = math.prod(shape) * dtype.itemsize
+    pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    return torch.frombuffer(pages, dtype=dtype).view(shape)
 
 
 class CacheView:

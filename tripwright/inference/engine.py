@@ -165,8 +165,9 @@ class InferenceEngine:
                 self.decoder.embed.weight.dtype,
             )
             if self.cache is not None:
-                larger.keys[:, :, :, : self.cache.keys.shape[3]] = self.cache.keys
-                larger.values[:, :, :, : self.cache.keys.shape[3]] = self.cache.values
+                rows, width = len(self.stored), self.cache.keys.shape[3]
+                larger.keys[:, :rows, :, :width] = self.cache.keys[:, :rows]
+                larger.values[:, :rows, :, :width] = self.cache.values[:, :rows]
             self.cache = larger
 
     def _close_gaps(self) -> None:
@@ -231,9 +232,9 @@ class InferenceEngine:
 
     def _schedule(self, ready: list[BatchRow]) -> list[tuple[BatchRow, int]]:
         """(row, how many of its unread tokens) for one pass. Never empty: the first reader never
-        waits."""
+        waits. What has more to read than a pass takes what others leave."""
         reads, readers, budget = [], list[BatchRow](), READ_TOKENS
-        for row in sorted(ready, key=lambda row: not row.begun):
+        for row in sorted(ready, key=lambda row: (len(row.unread) > READ_TOKENS, not row.begun)):
             if row.begun and len(row.unread) == 1:
                 reads.append((row, 1))
                 continue
