@@ -198,6 +198,7 @@ def test_the_splits_share_no_world_and_every_request_can_be_met():
     ("wrong", "said"),
     [
         ({"request": None}, "'request'"),
+        ({"rule": "official"}, "Accepted: id, query, world"),
         ({"request": "{"}, "JSON"),
         ({"request": "[1]"}, "TravelPlanner"),
         ({"seed": "7.0"}, "whole number"),

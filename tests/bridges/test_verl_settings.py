@@ -4,6 +4,7 @@ tells, and the table of Planner-R1's B.3 held to the code."""
 import dataclasses
 import json
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -39,6 +40,7 @@ from tripwright.training.grpo import Grpo, Kl
 from tripwright.training.loop import StageClock
 from tripwright.training.recipe import ClusterSettings, load_recipe
 from tripwright.training.recipe_list import recipe_named
+from tripwright.training.run_folder import RunFolder
 from tripwright.training.sft import SftSettings
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -143,7 +145,14 @@ def test_the_first_adapter_is_the_local_engines(tiny_model, tmp_path):
     assert put_adapter_down(read, str(tmp_path / "new"), tmp_path / "run/verl/adapter") == str(base)
     for folder in (tmp_path / "new", tmp_path / "run/verl/adapter"):
         assert json.loads((folder / "adapter_config.json").read_text())["lora_dropout"] == 0
-        assert base_of(folder) == str(base)
+        assert Path(base_of(folder)).samefile(base)
+    run = tmp_path / "run"
+    shutil.copytree(base, run / "model/start")
+    put_adapter_down(read, str(run / "model/start"), run / "verl/adapter")
+    RunFolder(run, read).adopt("rl", run / "verl/adapter")
+    run = run.rename(tmp_path / "moved")
+    for folder in (run / "verl/adapter", run / "model/rl"):
+        assert Path(base_of(folder)).samefile(run / "model/start")
     after_sft = dataclasses.replace(read, sft=SftSettings(data="x"))
     kl = dataclasses.replace(read.rl.settings, kl=Kl(0.1), aggregation="token-mean")
     check_for_verl(dataclasses.replace(read, rl=read.rl._replace(settings=kl)))

@@ -106,6 +106,13 @@ def test_from_texts_to_the_file_in_one_command(world, requests, tmp_path, capsys
     assert (score["n"], score["unscored"]) == (3, 1)
 
 
+def test_another_domains_dialect_is_one_line(world, refused, tmp_path):
+    (tmp_path / "split.csv").write_text("query\nA trip.\n")
+    given = ["--queries", f"{tmp_path}/split.csv", "--world", str(world.folder), "--out", "x.jsonl"]
+    policy = ["--policy", "expert", "--dialect", "deeptravel"]
+    assert "planner_r1" in refused("submission write", [f"{tmp_path}/run", *given, *policy])
+
+
 def test_of_a_run_the_later_line_of_an_episode_counts(requests, queries, tmp_path):
     def episode(key: str, place: int, plan: Any) -> dict[str, Any]:
         return {"id": key, "request": requests[place].record(), "plan": plan}

@@ -31,6 +31,7 @@ from tripwright.transcript import StopReason
 OVER = "The episode is over: no call is made any more."
 WAIT_S = 600.0  # for a turn; proxies hold requests while weights change
 _threads = ThreadPoolExecutor(1024, "play_through")  # one plays one episode
+FIELDS = ("id", "query", "world", "seed", "request", "dialect", "rules", "reward")
 _making = Lock()  # of worlds: the rollouts of a group begin together
 _made = lru_cache(16)(lambda domain, scale, seed: domain_named(domain).world(scale, seed))
 
@@ -65,6 +66,9 @@ async def play_through(
 
 
 def _played(task: dict[str, Any], endpoint: ChatEndpoint) -> dict[str, Any]:
+    if strange := [name for name in task if name not in FIELDS]:
+        found = f"A task has no field '{printable(strange[0])}'."
+        raise UserError(f"{found} Accepted: {', '.join(FIELDS)}.")
     episode = OpenEpisode(task)
     try:
         converse(endpoint, episode.session)

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import json
 import os
 import platform
 from contextlib import AbstractContextManager, nullcontext
@@ -35,7 +36,7 @@ from annotated_types import Ge, Gt, Lt, MinLen
 from torch import Tensor
 
 from tripwright.errors import UserError, first_line
-from tripwright.files import is_no_model, json_object, model_file, open_file
+from tripwright.files import is_no_model, json_object, model_file, open_file, write_atomically
 from tripwright.runs import model_in
 
 AUTO = "auto"
@@ -308,6 +309,16 @@ def base_of(folder: str | Path) -> str:
             " first (tripwright merge)."
         )
     return base
+
+
+def name_base(folder: Path, base: str, run: Path, **more: Any) -> None:
+    """Into the config of an adapter. A base of the same run is named from there, so that a run may
+    be moved."""
+    there = Path(base).resolve()
+    if there.is_dir() and there.is_relative_to(run.resolve()):
+        base = os.path.relpath(there, folder.resolve())
+    config = {**_config(folder), "base_model_name_or_path": base, **more}
+    write_atomically(folder / CONFIG, json.dumps(config, indent=2))
 
 
 def put_adapter(model: Any, folder: str | Path) -> None:

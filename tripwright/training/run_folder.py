@@ -51,7 +51,7 @@ from tripwright.files import (
     write_atomically,
     written_by_library,
 )
-from tripwright.inference.models import save_model
+from tripwright.inference.models import base_of, is_adapter, name_base, save_model
 from tripwright.progress import StatusLine
 from tripwright.runs import METRICS, RECIPE, STAGES, WARNINGS, logged_steps, rewind_metrics
 from tripwright.training.algorithms import ALGORITHMS
@@ -285,6 +285,8 @@ class RunFolder:
         model to that folder."""
         with whole_folder(self.model(stage)) as partial:
             shutil.copytree(model, partial, dirs_exist_ok=True)
+            if is_adapter(model):
+                name_base(partial, base_of(model), self.folder)
         self._checkpoints(stage).clear()
 
     # ---- one stage

@@ -45,12 +45,11 @@ from tripwright.files import (
     MOST_AT_ONCE,
     keep_lines,
     open_file,
-    read_object,
     whole_lines,
     write_atomically,
 )
 from tripwright.inference.local import inspect_model, make_adapter
-from tripwright.inference.models import CONFIG, base_of, is_adapter
+from tripwright.inference.models import base_of, is_adapter, name_base
 from tripwright.runs import VERL_MODELS, logged_steps
 from tripwright.training.fit import size_of, verl_peak
 from tripwright.training.held_out import Validation, evaluations, finished_score, is_due
@@ -447,8 +446,7 @@ def put_adapter_down(recipe: Recipe, model: str, folder: Path) -> str:
         shutil.copytree(model, folder, dirs_exist_ok=True)
     else:
         make_adapter(base, recipe.model.lora, recipe.seed, folder)
-    config = {**read_object(folder / CONFIG), "base_model_name_or_path": base, "lora_dropout": 0.0}
-    write_atomically(folder / CONFIG, json.dumps(config, indent=2))
+    name_base(folder, base, folder.parents[1], lora_dropout=0.0)
     return base
 
 

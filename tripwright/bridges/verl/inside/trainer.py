@@ -45,12 +45,13 @@ from verl.workers.engine.fsdp.transformer_impl import FSDPEngine
 from verl.workers.utils.padding import response_from_nested
 
 from tripwright.agent.chat import ChatFormat
-from tripwright.bridges.verl import NAME, STATE, STEPS, STOP, policy_loss_name
+from tripwright.bridges.verl import FOLDER, NAME, STATE, STEPS, STOP, policy_loss_name
 from tripwright.bridges.verl.launch import newest_checkpoint
+from tripwright.bridges.verl.settings import ADAPTER
 from tripwright.bridges.verl.step import Update, conditions_of, uid_of, updates_of
 from tripwright.episode import Episode, Task
 from tripwright.files import open_file, read_object, write_atomically
-from tripwright.inference.models import WEIGHTS
+from tripwright.inference.models import WEIGHTS, base_of, name_base
 from tripwright.llm.endpoint import Fault, Reply
 from tripwright.rewards.curriculum import CurriculumState
 from tripwright.rewards.reward import Reward
@@ -132,6 +133,8 @@ def register() -> None:
                 weights = {name: tensor.contiguous() for name, tensor in found.items()}
                 save_file(weights, folder / WEIGHTS, metadata={"format": "pt"})
                 manager.model.peft_config["default"].save_pretrained(folder)
+                run = folder.parents[3]
+                name_base(folder, base_of(run / FOLDER / ADAPTER), run)
         elif manager.rank == 0:
             config = read_object(folder / "config.json") | {"dtype": "float32"}
             write_atomically(folder / "config.json", json.dumps(config, indent=2))

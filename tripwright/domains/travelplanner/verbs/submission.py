@@ -20,6 +20,7 @@ import typer
 
 from tripwright.cli.options import Json, Restart, argument, option
 from tripwright.cli.table import print_figures, problem_lines
+from tripwright.domains.travelplanner.dialects import DIALECTS
 from tripwright.domains.travelplanner.plan.plan import FIELDS_AS_CHECKED
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.domains.travelplanner.scoring.lines import (
@@ -31,7 +32,7 @@ from tripwright.domains.travelplanner.scoring.lines import (
     plan_lines,
     read_record,
 )
-from tripwright.errors import UserError, counted, described, printable, repeated_key
+from tripwright.errors import UserError, counted, described, named, printable, repeated_key
 from tripwright.evals.evaluate import evaluate
 from tripwright.files import check_new, write_atomically
 from tripwright.policies.settings import PolicySettings
@@ -106,6 +107,7 @@ def write(  # long: most of it is help
     if policy is not None:
         if world is None:
             raise UserError("--policy plays in a world: give --world.")
+        named("dialect of TravelPlanner", dialect, {each.name: each for each in DIALECTS})
         player = replace(settings, name=policy)
         evaluate(player, queries, world, source, dialect=dialect, judging=judging, progress=True)
     elif settings != PolicySettings() or judging is not None or dialect != PLAYED_IN:
