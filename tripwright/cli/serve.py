@@ -22,6 +22,7 @@ from tripwright.files import WEIGHTS_TOKEN, shared_token
 from tripwright.server import ALLOW_HOST, TripServer
 
 if TYPE_CHECKING:
+    from tripwright.server.serving import OneReader
     from tripwright.server.tools_api import ServedTools
 
 
@@ -122,16 +123,23 @@ def mcp(
       tripwright mcp --world worlds/nano
       tripwright mcp --world worlds/nano --port 8322
     """
-    from tripwright.bridges.mcp import mcp_app, mcp_server, serve_stdio
+    from tripwright.bridges.mcp import mcp_server, serve_stdio
 
     with mcp_server(world, face) as server:  # what is wrong is said here, and not by a worker
         if port is None:
             return asyncio.run(serve_stdio(server))
-    from tripwright.server.serving import read_here, serve_app
+    from tripwright.server.serving import serve_app
 
     announce = f"serving world '{world}' to assistants at {{}}/mcp".format
-    make = partial(read_here, partial(mcp_app, world, face))
+    make = partial(_mcp_app, world, face)
     raise typer.Exit(serve_app(make, host, port, 1, announce, allow_host))
+
+
+def _mcp_app(world: Path, face: str | None) -> OneReader:
+    from tripwright.bridges.mcp import mcp_app
+    from tripwright.server.serving import OneReader
+
+    return OneReader(mcp_app(world, face), 1_000_000)
 
 
 # ---- trips

@@ -35,7 +35,7 @@ from pydantic import AfterValidator
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from tripwright.agent.chat import ChatFormat
 from tripwright.agent.turn import EITHER_NOTATION, calls_of, opened, write_call
@@ -45,7 +45,7 @@ from tripwright.files import shared_token
 from tripwright.llm.client import RequestedCall
 from tripwright.policies.endpoint import TOOL_CALL, call_text
 from tripwright.server.guard import Strict
-from tripwright.server.serving import JsonRoute, refusals, within
+from tripwright.server.serving import OneReader, refusals
 
 if TYPE_CHECKING:
     from tripwright.inference.service import TokenService
@@ -290,12 +290,7 @@ class ModelApi:
             exception_handlers=refusals(400),
             dependencies=[Depends(self.has_token)],
         )
-        routes.router.route_class = JsonRoute
-
-        async def app(scope: Scope, receive: Receive, send: Send) -> None:
-            await routes(scope, within(receive, MOST_BODY_BYTES), send)
-
-        self.app: ASGIApp = app
+        self.app: ASGIApp = OneReader(routes, MOST_BODY_BYTES)
         for method, path, do in (
             ("GET", "/health", self.health),
             ("POST", "/v1/completions", self.completions),

@@ -12,7 +12,7 @@ import signal
 import socket
 import sys
 import traceback
-from collections.abc import Callable, Coroutine, MutableMapping, Sequence
+from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from multiprocessing import parent_process
@@ -24,7 +24,6 @@ import uvicorn
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.docs import get_swagger_ui_html
-from fastapi.routing import APIRoute
 from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 from starlette.exceptions import HTTPException
@@ -38,7 +37,6 @@ from tripwright.domains.desk import FormProblems
 from tripwright.errors import NotJson, UserError, read_json
 from tripwright.progress import HarmlessOutput
 from tripwright.server.guard import BoundedProtocol, Guard, problem
-from tripwright.tools.remote import MAX_BODY_BYTES
 from tripwright.tools.toolbox import ToolHostDown
 
 
@@ -95,53 +93,33 @@ def within(receive: Receive, most_bytes: int) -> Receive:
     return receive_some
 
 
-def sent_json(body: bytes) -> Any:
-    """Raises HTTPException, for a key that comes twice in an object, too."""
-    try:
-        return read_json(body)
-    except NotJson as problem:
-        raise HTTPException(400, f"The body is not JSON ({problem}).") from None
+class OneReader:
+    """ASGI: before an app whatever JSON it is sent was read as all JSON is here, so that a key that
+    comes twice in an object is refused; but at `own`, where the app sees to that."""
 
+    def __init__(self, app: ASGIApp, most_bytes: int, own: str = ""):
+        self._app, self._most_bytes, self._own = app, most_bytes, own
 
-class _JsonRequest(Request):
-    async def json(self) -> Any:
-        return sent_json(await self.body())
-
-
-class JsonRoute(APIRoute):
-    """FastAPI's, of which each body is read as all JSON is here."""
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        handle = super().get_route_handler()
-
-        async def read(request: Request) -> Response:
-            return await handle(_JsonRequest(request.scope, request.receive))
-
-        return read
-
-
-def read_here(make: Callable[[], ASGIApp]) -> ASGIApp:
-    """Of an app with a reader of JSON of its own: its bodies were read by ours before."""
-    app = make()
-
-    async def checked(scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or scope["method"] != "POST":
-            return await app(scope, receive, send)
-        request = Request(scope, within(receive, MAX_BODY_BYTES))
+            return await self._app(scope, receive, send)
+        request = Request(scope, within(receive, self._most_bytes))
         try:
-            sent_json(await request.body())
+            body = await request.body()
+            if body and scope["path"] != self._own:
+                read_json(body)
         except ClientDisconnect:
             return None  # nobody waits for it
-        except HTTPException as error:
-            return await (await refused(request, error))(scope, receive, send)
-        body = iter([{"type": "http.request", "body": await request.body()}])
+        except (HTTPException, NotJson) as error:
+            why = HTTPException(400, f"The body is not JSON ({error}).")
+            answer = await refused(request, error if isinstance(error, HTTPException) else why)
+            return await answer(scope, receive, send)
+        read = iter([{"type": "http.request", "body": body}])
 
         async def receive_again() -> MutableMapping[str, Any]:
-            return next(body, None) or await receive()
+            return next(read, None) or await receive()
 
-        await app(scope, receive_again, send)
-
-    return checked
+        await self._app(scope, receive_again, send)
 
 
 FILES = "/docs-files"

@@ -27,7 +27,6 @@ from sse_starlette import EventSourceResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -38,7 +37,7 @@ from tripwright.server import TripServer
 from tripwright.server.agency import Agency, TripJobs, open_agency
 from tripwright.server.guard import Strict, sendable
 from tripwright.server.runs import RunPages
-from tripwright.server.serving import JsonRoute, add_docs, refusals, say, within
+from tripwright.server.serving import OneReader, add_docs, refusals, say
 from tripwright.server.store import MOST_UNFINISHED, OVER, TripStore, public, summary
 
 REQUESTS = Counter(
@@ -81,7 +80,7 @@ class TripRoutes:
     def __init__(self, agency: Agency, store: TripStore, jobs: TripJobs, keys: tuple[str, ...]):
         self._agency, self._store, self._jobs, self._keys = agency, store, jobs, keys
         self._budgets, self._readers = Budgets(), CapacityLimiter(READ_AT_ONCE)
-        self.router = router = APIRouter(prefix="/v1", route_class=JsonRoute)
+        self.router = router = APIRouter(prefix="/v1")
         for path, method, route in (
             ("/desk", "GET", self.desk),
             ("/read", "POST", self.read),
@@ -233,7 +232,7 @@ class TripRoutes:
 
 
 class RequestLog:
-    """ASGI: one line of log a request, counts, security headers, the size of bodies."""
+    """ASGI: one line of log a request, counts, security headers."""
 
     def __init__(self, app: ASGIApp):
         self._app = app
@@ -256,9 +255,7 @@ class RequestLog:
             await send(message)
 
         try:
-            await self._app(scope, within(receive, MOST_BODY_BYTES), guarded)
-        except ClientDisconnect:
-            pass  # nobody waits for an answer
+            await self._app(scope, receive, guarded)
         finally:
             route = getattr(scope.get("route"), "path", None)
             REQUESTS.labels(scope["method"] if route else "", route or "", str(status)).inc()
@@ -300,6 +297,7 @@ def make_app(agency: Agency, settings: TripServer) -> FastAPI:
     add_docs(app)
     if settings.runs is not None:
         app.include_router(RunPages(settings.runs).router)
+    app.add_middleware(OneReader, MOST_BODY_BYTES, "/v1/score")
     app.add_middleware(RequestLog)
     return app
 

@@ -7,7 +7,6 @@ import threading
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Request
-from fastapi.routing import APIRoute
 from pydantic import AfterValidator
 from starlette.exceptions import HTTPException
 
@@ -20,7 +19,6 @@ from tripwright.domains.travelplanner.rules.evaluate import Rules
 from tripwright.domains.travelplanner.scoring.lines import BAD_LINE, LineReader
 from tripwright.domains.travelplanner.scoring.score import judge_line, line_record
 from tripwright.server.guard import Strict, sendable
-from tripwright.server.serving import JsonRoute
 
 SOLVE_SECONDS = 10.0
 SOLVED_AT_ONCE = 2  # in each worker: a search leaves no core to others
@@ -47,8 +45,9 @@ def router(place: Place, caller: Any) -> APIRouter:
     """`caller` is the dependency that asks for a key, and keeps the pace."""
     world, free = place.source, threading.BoundedSemaphore(SOLVED_AT_ONCE)
     reader = LineReader(world)
-    router = APIRouter(prefix="/v1", dependencies=[Depends(caller)], route_class=JsonRoute)
+    router = APIRouter(prefix="/v1", dependencies=[Depends(caller)])
 
+    @router.post("/score")
     def score(asked: PlanToScore, sent: Annotated[bytes, Depends(sent_bytes)]) -> dict[str, Any]:
         """The body is read as a line of a file of plans, so that a key that a day gives twice is
         seen here, too."""
@@ -60,8 +59,6 @@ def router(place: Place, caller: Any) -> APIRouter:
         if "problem" in judged:
             judged["problem"] = judged["problem"].removeprefix("line 1: ")
         return judged
-
-    router.add_api_route("/score", score, methods=["POST"], route_class_override=APIRoute)
 
     @router.post("/solve")
     def solve(asked: QueryToSolve) -> dict[str, Any]:
