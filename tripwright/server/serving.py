@@ -62,6 +62,8 @@ async def refused(_: Request, error: Exception, mistake: int = 422) -> Response:
             ]
             words = "; ".join(": ".join(filter(None, each.values())) for each in problems)
             return problem(mistake, words, [{**each, "nearest": []} for each in problems])
+        case NotJson():
+            return problem(400, f"The body is not JSON ({error}).")
         case FormProblems():
             return problem(mistake, str(error), [asdict(each) for each in error.problems])
         case UserError():
@@ -111,9 +113,7 @@ class OneReader:
         except ClientDisconnect:
             return None  # nobody waits for it
         except (HTTPException, NotJson) as error:
-            why = HTTPException(400, f"The body is not JSON ({error}).")
-            answer = await refused(request, error if isinstance(error, HTTPException) else why)
-            return await answer(scope, receive, send)
+            return await (await refused(request, error))(scope, receive, send)
         read = iter([{"type": "http.request", "body": body}])
 
         async def receive_again() -> MutableMapping[str, Any]:
