@@ -296,7 +296,7 @@ def test_idle_sessions_are_forgotten_whole(serve, talking, monkeypatch):
         return messages
 
     first = grow("first", [], 3)
-    monkeypatch.setattr(model_api, "MOST_KEPT_TOKENS", 2 * gateway.api.kept_tokens)
+    monkeypatch.setattr(model_api, "MOST_KEPT_TOKENS", 2 * gateway.api.kept_tokens + 100)
     grow("second", [], 2)
     first = grow("first", first, 1)
     assert [turn["assistant_read"] for turn in gateway.session("first")[0]] == [0] * 4
