@@ -201,15 +201,11 @@ class InferenceEngine:
         ids = [token for row, count in reads for token in row.unread[:count]]
         starts = [len(self.stored[row.slot]) for row, _ in reads]
         counts = [count for _, count in reads]
-        positions = [
-            start + n for start, count in zip(starts, counts, strict=True) for n in range(count)
-        ]
         padding, device = round_up(len(ids), 8) - len(ids), self.decoder.device
         view = CacheView(self.cache, [row.slot for row, _ in reads], starts, counts)
         ids_1N = torch.tensor([ids + ids[-1:] * padding], device=device)
-        hidden_1NE = self.decoder.hidden(
-            ids_1N, torch.tensor([positions + positions[-1:] * padding], device=device), view
-        )
+        positions_N = torch.cat([view.positions, view.positions[-1:].expand(padding)])
+        hidden_1NE = self.decoder.hidden(ids_1N, positions_N[None], view)
         speakers, at, end = [], [], 0
         for row, count in reads:
             end += count
