@@ -16,7 +16,7 @@ from tripwright.domains import domain_named
 from tripwright.domains.desk import Understood
 from tripwright.domains.place import Place
 from tripwright.llm.client import ChatEndpoint
-from tripwright.server import TripServer
+from tripwright.server import TripServer, runs
 from tripwright.server.agency import read_by_model
 from tripwright.server.serving import open_port, url_of
 from tripwright.server.trips import READ_AT_ONCE, make_app
@@ -100,20 +100,27 @@ def test_without_an_endpoint_the_desk_reads():
     assert found == DOMAIN.desk.read(wish, PLACE) and found.values
 
 
-def test_slow_readings_keep_nobody_else_waiting(tmp_path, monkeypatch):
-    """More of them than a server has threads, with keys enough for all."""
+@pytest.mark.parametrize(
+    ("what", "at_once"), [("/v1/read", READ_AT_ONCE), ("/runs/report?run=a", runs.DRAWN_AT_ONCE)]
+)
+def test_what_is_slow_keeps_nobody_else_waiting(what, at_once, tmp_path, monkeypatch):
+    """More of it than a server has threads, with keys enough for all."""
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setenv("KEYS", "one,two,three,four")
     reading, going_on = threading.Semaphore(0), threading.Event()
 
-    def slow(text: str, place: Any) -> Any:
+    def slow(*_: Any) -> Any:
         reading.release()
         assert going_on.wait(60)
-        return small_desk.read(text, place)
+        return "" if "runs" in what else small_desk.read("", small_desk.PLACE)
 
+    (tmp_path / "runs" / "a").mkdir(parents=True)
+    (tmp_path / "runs" / "a" / "metrics.jsonl").touch()
+    monkeypatch.setattr(runs, "_report", slow)
     agency = small_desk.agency()
     agency = replace(agency, desk=replace(agency.desk, read=slow, wishes=lambda place: ()))
-    settings = TripServer(state=tmp_path / "trips.sqlite", key_env="KEYS")
+    more = {"runs": tmp_path / "runs"} if "runs" in what else {"key_env": "KEYS"}
+    settings = TripServer(state=tmp_path / "trips.sqlite", **more)
     listener = open_port("127.0.0.1", 0)
     url, how = url_of(listener), {"log_level": "critical", "ws": "none"}
     server = uvicorn.Server(uvicorn.Config(make_app(agency, settings), **how))
@@ -121,14 +128,16 @@ def test_slow_readings_keep_nobody_else_waiting(tmp_path, monkeypatch):
     thread.start()
 
     def ask(number: int) -> int:
-        key = {"Authorization": f"Bearer {settings.keys[number % 4]}"}
+        key = {"Authorization": f"Bearer {['one', 'two', 'three', 'four'][number % 4]}"}
+        if "runs" in what:
+            return int(httpx2.get(url + what, timeout=60).status_code)
         words = {"text": "a trip"}
-        return int(httpx2.post(f"{url}/v1/read", json=words, headers=key, timeout=60).status_code)
+        return int(httpx2.post(url + what, json=words, headers=key, timeout=60).status_code)
 
     with ThreadPoolExecutor(60) as clients:
         try:
             asked = [clients.submit(ask, number) for number in range(60)]
-            assert all(reading.acquire(timeout=30) for _ in range(READ_AT_ONCE))
+            assert all(reading.acquire(timeout=30) for _ in range(at_once))
             key = {"Authorization": "Bearer one"}
             assert httpx2.get(f"{url}/v1/trips", headers=key, timeout=5).status_code == 200
         finally:

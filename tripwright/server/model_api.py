@@ -187,7 +187,8 @@ class _Said(NamedTuple):
 
     def line(self) -> list[dict[str, Any]]:
         """From the first turn to this one."""
-        turns, here = list[dict[str, Any]](), self
+        here: _Said | None = self
+        turns = list[dict[str, Any]]()
         while here is not None:
             turns.append(here.turn)
             here = here.before
@@ -333,10 +334,11 @@ class ModelApi:
     # ---- tokens
 
     async def completions(self, asked: _Completion) -> Response:
-        prompt, stops, eos = asked.prompt, asked.stop_token_ids, self.tokenizer.eos_token_id
-        if isinstance(prompt, str):
-            self._check_length(len(prompt))
-            prompt = await to_thread.run_sync(self.tokenizer.encode, prompt, limiter=self.encoding)
+        words, stops, eos = asked.prompt, asked.stop_token_ids, self.tokenizer.eos_token_id
+        prompt = [] if isinstance(words, str) else words
+        if isinstance(words, str):
+            self._check_length(len(words))
+            prompt = await to_thread.run_sync(self.tokenizer.encode, words, limiter=self.encoding)
         if not asked.ignore_eos and stops not in ([], [eos]):
             raise UserError("One token ends a turn here: with 'stop_token_ids', 'ignore_eos' true.")
         asked.stop_token_ids = stops or [-1 if asked.ignore_eos or eos is None else eos]

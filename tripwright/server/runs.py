@@ -7,14 +7,14 @@ Reports are those of `tripwright report`; here they are drawn anew when a run's 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import lru_cache, partial, wraps
 from pathlib import Path
-from threading import BoundedSemaphore
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 from urllib.parse import urlencode
 
+from anyio import CapacityLimiter, to_thread
 from fastapi import APIRouter, Query
 from markupsafe import Markup
 from starlette.exceptions import HTTPException
@@ -30,6 +30,7 @@ from tripwright.runs import CARD, METRICS, RECIPE, SCORE, object_in
 from tripwright.training.watched import live_body, read, standing
 
 MOST_DEEP = 4  # folders below the given one in which runs are looked for
+DRAWN_AT_ONCE = 4  # pages of a kind
 MOST_DRAWN = 8  # pages that are kept as they were drawn, each up to some 25 MB
 POLICY = (
     "default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; connect-src 'self';"
@@ -61,8 +62,6 @@ class RunPages:
         self._board = lru_cache(1)(_leaderboard)
         self._report = lru_cache(MOST_DRAWN)(_report)
         self._body = lru_cache(MOST_DRAWN)(_live_body)
-        # few pages of a kind are drawn at a time: a large run keeps nobody from the others'
-        self._drawing = {kind: BoundedSemaphore(4) for kind in ("board", "report", "body")}
         self.router = APIRouter(include_in_schema=False)
         for path, route in (
             ("/runs/", self.leaderboard),
@@ -70,20 +69,17 @@ class RunPages:
             ("/runs/live", self.live),
             ("/runs/now", self.now),
         ):
-            self.router.add_api_route(path, route, methods=["GET"])
+            self.router.add_api_route(path, _few(route), methods=["GET"])
         self.router.add_api_route("/runs", lambda: RedirectResponse("/runs/"), methods=["GET"])
 
     def leaderboard(self) -> Response:
         runs = run_folders(self._folder)
-        with self._drawing["board"]:
-            page = self._board(self._folder, tuple(runs.items()), _mark(runs.values()))
+        page = self._board(self._folder, tuple(runs.items()), _mark(runs.values()))
         return _html(page, NO_SCRIPTS)
 
     def report(self, run: Named) -> Response:
         folders = tuple(self._chosen(run).values())
-        with self._drawing["report"]:
-            page = self._report(folders, _mark(folders))
-        return _html(page, OWN_SCRIPTS)
+        return _html(self._report(folders, _mark(folders)), OWN_SCRIPTS)
 
     def live(self, run: Named) -> Response:
         """Opened once; it asks for `now` every few seconds."""
@@ -96,8 +92,7 @@ class RunPages:
         mark = _mark(chosen.values())
         if seen == mark:
             return Response(status_code=204, headers={"X-Seen": mark})
-        with self._drawing["body"]:
-            content = self._body(tuple(chosen.items()), mark)
+        content = self._body(tuple(chosen.items()), mark)
         return HTMLResponse(content, headers={"X-Seen": mark})
 
     def _chosen(self, names: Sequence[str]) -> dict[str, Path]:
@@ -107,6 +102,18 @@ class RunPages:
             if name not in runs:
                 raise HTTPException(404, f"No run '{name[:80]}' in {self._folder}.")
         return {name: runs[name] for name in names}
+
+
+def _few(route: Callable[..., Response]) -> Callable[..., Any]:
+    """Few pages of a kind are drawn at a time, and what waits for its turn holds no thread: a large
+    run keeps nobody from the others."""
+    turns = CapacityLimiter(DRAWN_AT_ONCE)
+
+    @wraps(route)
+    async def drawn(**asked: Any) -> Response:
+        return await to_thread.run_sync(partial(route, **asked), limiter=turns)
+
+    return drawn
 
 
 def _html(text: str, scripts: str) -> Response:
