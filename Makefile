@@ -8,6 +8,7 @@ UV := $(TOOLS)/bin/uv
 VERL := .venv-verl
 ENGINES := .venv-engines
 OPENENV := .venv-openenv
+VERIFIERS := .venv-verifiers
 MODEL := models/smollm2-135m
 GGUF := .venv-gguf
 EXTRAS := train lora trl web data postgres mcp inspect dev
@@ -16,7 +17,7 @@ CUDA := cuda-bindings cuda-toolkit nvidia-cudnn-cu13 nvidia-cusparselt-cu13 nvid
 
 SAMPLER ?= sglang
 
-.PHONY: setup lint types test verl verl-gpu verl-gpu-lock openenv engines model quickstart lock licences audit clean
+.PHONY: setup lint types test verl verl-gpu verl-gpu-lock openenv verifiers engines model quickstart lock licences audit clean
 .DELETE_ON_ERROR:
 
 setup: $(STAMP)
@@ -63,6 +64,16 @@ $(OPENENV)/.installed: pyproject.toml requirements-openenv.txt packages/tripwrig
 	@test -x $(OPENENV)/bin/python || $(PYTHON) -m venv $(OPENENV)
 	$(OPENENV)/bin/python -m pip install -qq -r requirements-openenv.txt
 	$(OPENENV)/bin/python -m pip install -qq --no-deps --no-build-isolation -e . -e packages/tripwright-openenv
+	@touch $@
+
+# verifiers, for tests of packages/tripwright-verifiers, in one of its own for the same reason.
+verifiers: $(VERIFIERS)/.installed
+
+$(VERIFIERS)/.installed: pyproject.toml packages/tripwright-verifiers/pyproject.toml requirements-verifiers.txt
+	@test -x $(VERIFIERS)/bin/python || $(PYTHON) -m venv $(VERIFIERS)
+	@echo "installing into $(VERIFIERS), a minute or two the first time"
+	$(VERIFIERS)/bin/python -m pip install -qq --no-deps --no-compile -r requirements-verifiers.txt
+	$(VERIFIERS)/bin/python -m pip install -qq --no-deps --no-build-isolation -e . -e packages/tripwright-verifiers
 	@touch $@
 
 # vLLM on a CPU, for tests/engines. It asks for a distribution called vllm, whose version ends in +cpu: without that it loads code
@@ -126,4 +137,4 @@ audit:
 	  echo "not audited, or not clean: the lines above say which. An index without advisories answers 'not found'." >&2; exit 1; }
 
 clean:
-	rm -rf $(VENV) $(TOOLS) $(VERL) $(ENGINES) $(OPENENV) $(GGUF) models .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	rm -rf $(VENV) $(TOOLS) $(VERL) $(ENGINES) $(OPENENV) $(VERIFIERS) $(GGUF) models .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist

@@ -217,15 +217,17 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., str]]:
     answer(request) gets the body of a POST, with the "path", the "key" and the "session" sent and
     the "port" that the client has, and gives (status, raw body, headers); None hangs until the test
     ends, and what it raises drops the connection. A chat completion's request that breaks the
-    published rules gets a 400 and never comes there. Every answer is JSON of the length that it
-    has, unless the headers lie. With `keep` connections are kept.
+    published rules gets a 400 and never comes there, unless it is `lenient`. Every answer is JSON
+    of the length that it has, unless the headers lie. With `keep` connections are kept.
     """
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     listeners: list[Listener] = []
     ended = threading.Event()
 
-    def start(answer: Callable[[dict[str, Any]], Answered], keep: bool = False) -> str:
+    def start(
+        answer: Callable[[dict[str, Any]], Answered], keep: bool = False, lenient: bool = False
+    ) -> str:
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1" if keep else "HTTP/1.0"
             disable_nagle_algorithm = True
@@ -235,7 +237,7 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., str]]:
 
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                asked = self.path.endswith("/chat/completions")
+                asked = self.path.endswith("/chat/completions") and not lenient
                 self.answer(body, broken_rule(body) if asked else None)
 
             def answer(self, body: dict[str, Any], refusal: str | None = None) -> None:

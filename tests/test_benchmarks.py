@@ -34,6 +34,7 @@ SMALLEST = {
     " --load-processes 1 --workers 1",
     "serve_trips": "--travellers 2 --seconds 8 --think 0.1",
     "speedrun": "--recipe {recipe} --seeds 0 --out {out}",
+    "task_set": "--rows 10",
     "tool_calls": "{world}",
     "trip_page": "--times 1",
     "trl_step": "--out {out} --prompts 4 --group 2 --groups 2 --turns 2 --threads 1 --repeats 1",

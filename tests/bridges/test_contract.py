@@ -78,8 +78,12 @@ def gateway(serve: Any, turns: list[str]) -> Told:
     except EpisodeFault:
         return [], None
     said = [m["content"] for m in requests[-1]["messages"][2:] if m["role"] != "assistant"]
-    texts = [t.removeprefix("<tool_response>\n").removesuffix("\n</tool_response>") for t in said]
-    return texts, outcome_of(found)
+    return unwrapped(said), outcome_of(found)
+
+
+def unwrapped(said: list[str]) -> list[str]:
+    """What users say for tools that had no call to answer, as it is shown elsewhere."""
+    return [t.removeprefix("<tool_response>\n").removesuffix("\n</tool_response>") for t in said]
 
 
 def outcome_of(found: dict[str, Any]) -> dict[str, Any]:
@@ -207,7 +211,15 @@ def trl(serve: Any, turns: list[str]) -> Told:
     return [m["content"] for m in completion if m["role"] == "tool"], found
 
 
-BRIDGES = [gateway, opened, openenv, inspect, verl, trl]
+def verifiers(serve: Any, turns: list[str]) -> Told:
+    pytest.importorskip("verifiers")
+    from tests.bridges.test_verifiers import rollout, texts, whole
+
+    trace, found = rollout(serve(whole(scripted([message(turn) for turn in turns]))), TASK)
+    return (unwrapped(texts(trace)), outcome_of(found)) if found else ([], None)
+
+
+BRIDGES = [gateway, opened, openenv, inspect, verl, trl, verifiers]
 
 
 @pytest.mark.parametrize("bridge", BRIDGES)

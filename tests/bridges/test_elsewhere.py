@@ -8,7 +8,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("name", ["openenv", "verl"])
+@pytest.mark.parametrize("name", ["openenv", "verifiers", "verl"])
 def test_it_holds_in_an_environment_of_its_own(name):
     if not (ROOT / f".venv-{name}/.installed").exists():
         pytest.skip(f"its environment is not made: make {name}")
