@@ -12,23 +12,14 @@ from typing import Any
 
 import pytest
 
+from tests.files import TINY_TOML
 from tripwright.cli.main import main
 
 torch = pytest.importorskip("torch")
 
 from tripwright.training.sft import FineTuning
 
-RECIPE = """
-threads = 1
-
-[dialect]
-max_turn_tokens = 32
-
-[model]
-tokenizer_transcripts = 16
-superwords = 80
-shape = {hidden = 32, layers = 1, heads = 2, kv_heads = 1, head_size = 16, feed_forward = 48, positions = 1280}
-
+RECIPE = f"""{TINY_TOML}
 [sft]
 steps = 2
 batch_size = 2
@@ -38,7 +29,7 @@ steps = 2
 prompts_per_step = 2
 group_size = 2
 micro_batch_size = 2
-"""  # noqa: E501
+"""
 
 
 pytestmark = pytest.mark.usefixtures("threads_as_before")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.files import read_lines
+from tests.files import TINY_TOML, read_lines
 from tripwright.cli.main import main
 from tripwright.domains import dialect_named, domain_named
 from tripwright.episode import Episode, open_session
@@ -79,18 +79,10 @@ def test_replay_keeps_what_failed_and_not_what_was_long(my_rewards, lab):
     assert [number for number, _ in buffer.due(1, 4)] == [1]
 
 
-def test_a_recipe_trains_with_both_and_nobody_else_imports_them(my_rewards, tiny_recipe):
+def test_a_recipe_trains_with_both_and_nobody_else_imports_them(my_rewards):
     (stages,) = re.findall(r'^stages = \[\["my_rewards.*\]$', PAGE, re.MULTILINE)
-    recipe = f"""
-name = "own"
-threads = 1
-[dialect]
-max_turn_tokens = 32
-on_repeated = "error"
-[model]
-shape = {{hidden = 32, layers = 1, heads = 2, kv_heads = 1, head_size = 16, feed_forward = 48, positions = 1280}}
-tokenizer_transcripts = 16
-superwords = 80
+    model = TINY_TOML.replace("[model]", 'on_repeated = "error"\n[model]')
+    recipe = f"""{model}
 [grpo]
 steps = 2
 prompts_per_step = 2
@@ -103,7 +95,7 @@ every = 2
 [evaluation]
 queries = 2
 difficulty_queries = 2
-"""  # noqa: E501
+"""
     (my_rewards / "recipe.toml").write_text(recipe)
     assert main(["train", "recipe.toml", "--out", "runs/own"]) == 0
     rows = read_lines(Path("runs/own/metrics.jsonl"))

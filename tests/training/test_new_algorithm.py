@@ -11,7 +11,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tests.files import read_lines
+from tests.files import TINY_TOML, read_lines
 from tripwright.errors import UserError
 from tripwright.rewards.reward import RewardBreakdown
 from tripwright.training import stages
@@ -22,18 +22,12 @@ from tripwright.training.run_folder import RunFolder
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLE = ROOT / "examples" / "reinforce.py"
-RECIPE = """
-threads = 1
-[dialect]
-max_turn_tokens = 32
-[model]
-tokenizer_transcripts = 16
-shape = {hidden = 32, layers = 1, heads = 2, kv_heads = 1, head_size = 16, feed_forward = 48, positions = 1280}
+RECIPE = f"""{TINY_TOML}
 [reinforce]
 steps = 1
 prompts_per_step = 4
 micro_batch_size = 2
-"""  # noqa: E501
+"""
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 

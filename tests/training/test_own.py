@@ -10,7 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from tests.files import read_lines
+from tests.files import TINY_TOML, read_lines
 from tripwright.cli.main import main
 from tripwright.errors import UserError
 from tripwright.inference.local import load_model
@@ -19,20 +19,14 @@ from tripwright.training.recipe import load_recipe
 from tripwright.training.stages import train
 
 DOCS = Path(__file__).resolve().parents[2] / "docs" / "training.md"
-RECIPE = """
-threads = 1
-[dialect]
-max_turn_tokens = 24
-[model]
-tokenizer_transcripts = 16
-shape = {hidden = 32, layers = 1, heads = 2, kv_heads = 1, head_size = 16, feed_forward = 48, positions = 1280}
+RECIPE = f"""{TINY_TOML}
 [TABLE]
 steps = 2
 prompts_per_step = 2
 group_size = 3
 micro_batch_size = 2
-curriculum = {stages = [["mine:length", 2]]}
-"""  # noqa: E501
+curriculum = {{stages = [["mine:length", 2]]}}
+"""
 MINE = '''
 import torch
 from tripwright.rewards.reward import RewardBreakdown
