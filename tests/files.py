@@ -22,7 +22,8 @@ def read_lines(path: Path) -> list[Any]:
 
 
 def write_lines(path: Path, records: Iterable[Any]) -> Path:
-    """Makes the folder where there is none, and returns the path."""
+    """Makes the folder where there is none, and returns the path. A text is a line as it is."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    lines = (each if isinstance(each, str) else json.dumps(each) for each in records)
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     return path

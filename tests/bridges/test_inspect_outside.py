@@ -393,9 +393,8 @@ def test_exact_match_is_search_r1s(answer, right):
 
 def test_questions_are_flashrags_files(tmp_path):
     for name, split in (("nq", "test"), ("musique", "dev"), ("nq", "dev")):
-        (tmp_path / name).mkdir(exist_ok=True)
         line = {"id": f"{split}_0", "question": "what is it", "golden_answers": ["a"]}
-        (tmp_path / name / f"{split}.jsonl").write_text(json.dumps(line) + "\n")
+        write_lines(tmp_path / name / f"{split}.jsonl", [line])
     questions = read_questions(tmp_path)
     assert [question.id for question in questions] == ["nq/test_0", "musique/dev_0"]
     assert questions[0].input == "what is it?"

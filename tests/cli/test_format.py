@@ -41,7 +41,7 @@ class Formatter:
 
     def __init__(self, folder: Path, serve: Callable[..., str]) -> None:
         self.mood, self.requests = "well", 0
-        asked = map(json.loads, (folder / "itineraries.jsonl").read_text().splitlines())
+        asked = read_lines(folder / "itineraries.jsonl")
         made = zip(asked, expected(folder), strict=True)
         self.plans = {line["itinerary"]: plan for line, plan in made}
         self.url = serve(self.answer)
@@ -69,7 +69,7 @@ def by(formatter: Formatter, *words: str) -> list[str]:
 
 
 def plans(out: Path) -> list[Any]:
-    return [json.loads(line)["plan"] for line in out.read_text().splitlines()]
+    return [line["plan"] for line in read_lines(out)]
 
 
 def expected(folder: Path) -> list[Any]:
@@ -172,7 +172,7 @@ def test_the_answers_of_a_run_are_read_and_scored(folder, tmp_path, formatter):
 
 def test_a_run_of_another_domain_is_refused(tmp_path, refused):
     record = {"id": "e1", "domain": "deeptravel", "request": {}, "transcript": {}, "verdict": {}}
-    (tmp_path / "transcripts.jsonl").write_text(json.dumps(record) + "\n")
+    write_lines(tmp_path / "transcripts.jsonl", [record])
     assert "Episode 'e1' is of domain deeptravel" in refused(
         f"format {tmp_path} --out {tmp_path}/out.jsonl"
     )

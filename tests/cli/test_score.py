@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.files import read_lines
+from tests.files import read_lines, write_lines
 from tests.made import proven
 from tripwright.cli.main import main
 from tripwright.domains.travelplanner.queries.sample import make_queries
@@ -31,20 +31,17 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     for name, made in (("plans", plans), ("hacked", by_bus)):
         pairs = zip(records, made, strict=True)
-        write(folder / f"{name}.jsonl", [{"query": query, "plan": plan} for query, plan in pairs])
-    write(folder / "q.jsonl", records)
-    write(folder / "empty.jsonl", [])
-    write(folder / "others.jsonl", [records[0] | {"query": "Somewhere else."}])
+        write_lines(
+            folder / f"{name}.jsonl", [{"query": query, "plan": plan} for query, plan in pairs]
+        )
+    write_lines(folder / "q.jsonl", records)
+    write_lines(folder / "empty.jsonl", [])
+    write_lines(folder / "others.jsonl", [records[0] | {"query": "Somewhere else."}])
     return folder
 
 
 def bus(said: str) -> str:
     return said if said == "-" else "Bus, from " + said.partition("from ")[2].partition(",")[0]
-
-
-def write(path: Path, records: list[Any]) -> None:
-    lines = (record if isinstance(record, str) else json.dumps(record) for record in records)
-    path.write_text("".join(f"{line}\n" for line in lines))
 
 
 @pytest.fixture
@@ -106,7 +103,7 @@ def test_a_submission_is_written_checked_and_scored(run):
 
 def test_equal_problems_of_a_submission_are_told_once(run, tmp_path):
     lines = [{"idx": idx, "query": "To Aston, please.", "plan": None} for idx in range(45)]
-    write(tmp_path / "s.jsonl", lines)
+    write_lines(tmp_path / "s.jsonl", lines)
     code, out, _ = run("submission check {t}/s.jsonl")
     assert code == 1 and out.count("\n") == 1 and "s.jsonl:2:" in out and "43 more like it" in out
 
@@ -156,7 +153,7 @@ def test_what_is_not_as_it_should_be_is_named_and_the_rest_is_done(place, run, t
         ("many", other_texts, "--split train", 46, "the train split has 45"),
         ("again", good[:1] * 3, "--queries {p}/q.jsonl", 3, "line 2: a second plan"),
     ):
-        write(tmp_path / f"{name}.jsonl", lines)
+        write_lines(tmp_path / f"{name}.jsonl", lines)
         code, out, err = run(f"score {{t}}/{name}.jsonl --world {{p}}/w --json {flags}")
         assert (code, last(out)["n"]) == (2, n) and said in err, name
     code, out, err = run("score {t}/again.jsonl --world {p}/w --queries {p}/q.jsonl")
@@ -180,7 +177,7 @@ def test_words_that_are_not_understood_are_told_once_and_end_well_if_anything_is
         ([unread, *read_lines(place / "plans.jsonl"), unread], 0, 3),
         ([unread], 1, 0),
     ):
-        write(tmp_path / "unread.jsonl", lines)
+        write_lines(tmp_path / "unread.jsonl", lines)
         for flags in ("", "--compare official strict"):
             ended, out, err = run(f"score {{t}}/unread.jsonl --world {{p}}/w --json {flags}")
             assert (ended, last(out)["n"]) == (code, n) and err.count("'blimp'") == 1

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.files import read_lines, write_lines
 from tests.made import made_world, meal, proven, trip
 from tripwright.domains.travelplanner.plan.plan import OFFICIAL_FIELDS
 from tripwright.domains.travelplanner.plan_view import plan_view
@@ -34,15 +35,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lines = [{"query": q.record(), "plan": proven(q, world)} for q in queries]
     lines[1]["plan"] = (queries[1].model_extra or {})["oracle"]["plan"]
     lines[3]["plan"] = None
-    (folder / "plans.jsonl").write_text("\n".join(map(json.dumps, lines)) + "\n")
+    write_lines(folder / "plans.jsonl", lines)
     (folder / "plan.json").write_text(json.dumps(lines[0]["plan"], indent=1))
     episode = {"id": "q000002", "domain": "travelplanner", "plan": lines[0]["plan"]}
-    (folder / "run").mkdir()
-    (folder / "run" / "transcripts.jsonl").write_text(
-        json.dumps({**episode, "id": "q000001", "request": lines[0]["query"]})
-        + "\n"
-        + json.dumps({**episode, "request": lines[0]["query"], "verdict": {"rules": "strict"}})
-    )
+    episode["request"] = lines[0]["query"]
+    other, judged = {**episode, "id": "q000001"}, {**episode, "verdict": {"rules": "strict"}}
+    write_lines(folder / "run" / "transcripts.jsonl", [other, judged])
     return folder
 
 
@@ -53,8 +51,7 @@ def world(folder: Path) -> World:
 
 @pytest.fixture(scope="module")
 def query(folder: Path) -> Query:
-    line = (folder / "plans.jsonl").read_text().splitlines()[0]
-    return Query.model_validate(json.loads(line)["query"])
+    return Query.model_validate(read_lines(folder / "plans.jsonl")[0]["query"])
 
 
 @pytest.fixture
@@ -209,7 +206,7 @@ def test_a_broken_verdict_is_passed_over(folder, shown):
 
 
 def test_a_plan_off_its_schema_is_shown_and_not_delivered(folder, tmp_path, shown):
-    line = json.loads((folder / "plans.jsonl").read_text().splitlines()[1])
+    line = read_lines(folder / "plans.jsonl")[1]
     line["plan"][0]["lunch"] = 5
     (tmp_path / "p.json").write_text(json.dumps(line))
     page = shown(f"{tmp_path}/p.json {{w}}")

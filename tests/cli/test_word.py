@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import completion
-from tests.files import read_lines
+from tests.files import read_lines, write_lines
 from tripwright.domains.grammar import Gazetteer
 from tripwright.domains.travelplanner.queries.reading import mismatches
 from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
@@ -25,11 +25,8 @@ COUNT = 8
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("word")
     world = build_world(folder / "world", "nano", 2)
-    lines = [
-        json.dumps(query.record()) + "\n"
-        for query in make_queries(world, COUNT, 1, Mix(days=(3, 5), levels=(1, 1, 1)))
-    ]
-    (folder / "queries.jsonl").write_text("".join(lines))
+    queries = make_queries(world, COUNT, 1, Mix(days=(3, 5), levels=(1, 1, 1)))
+    write_lines(folder / "queries.jsonl", (query.record() for query in queries))
     return folder
 
 

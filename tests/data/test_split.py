@@ -1,7 +1,6 @@
 """Row P8's split: nothing twice, nothing lost unsaid, the mix kept, and the same parts from the
 same requests."""
 
-import json
 from collections import Counter
 from fractions import Fraction
 from itertools import pairwise
@@ -67,10 +66,8 @@ def test_the_official_files_divide_without_a_remainder(official):
 def test_parts_depend_on_the_requests_and_the_seed_alone(official, tmp_path):
     sizes = {"train": 100, "validation": 30}
     parts = divide(merge(official).requests, sizes, seed=1)
-    backwards = write_lines(
-        tmp_path / "b.jsonl",
-        [json.loads(line) for path in official for line in path.read_text().splitlines()][::-1],
-    )
+    records = [record for path in official for record in read_lines(path)]
+    backwards = write_lines(tmp_path / "b.jsonl", records[::-1])
     assert {
         name: texts(part)
         for name, part in divide(merge([backwards]).requests, sizes, seed=1).items()
@@ -120,11 +117,7 @@ def test_duplicates_are_dropped_and_told(tmp_path):
 
 
 def test_records_come_out_whole_with_their_source_and_a_new_idx(official, tmp_path):
-    given = {
-        line["query"]: line
-        for path in official
-        for line in map(json.loads, path.read_text().splitlines())
-    }
+    given = {line["query"]: line for path in official for line in read_lines(path)}
     parts = divide(merge(official).requests, {"train": 150, "test": 50}, seed=3)
     places = write_parts(parts, tmp_path / "parts")
     assert sorted(path.name for path in (tmp_path / "parts").iterdir()) == [
@@ -136,7 +129,7 @@ def test_records_come_out_whole_with_their_source_and_a_new_idx(official, tmp_pa
         assert [each["idx"] for each in records] == list(range(len(parts[name])))
         for each in records:
             file, _, line = each["source"].partition(":")
-            old = json.loads((tmp_path / file).read_text().splitlines()[int(line) - 1])
+            old = read_lines(tmp_path / file)[int(line) - 1]
             assert old == given[each["query"]]
             changed = ("idx", "local_constraint")  # the second names every kind of wish
             assert all(each[key] == value for key, value in old.items() if key not in changed)

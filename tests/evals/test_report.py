@@ -230,8 +230,8 @@ def test_broken_files_do_not_stop_the_page(tmp_path, content):
 def test_a_killed_run_is_read_up_to_its_last_whole_line(tmp_path):
     run = synthetic_run(tmp_path / "run", episodes=4)
     rows = rl_rows(10)
-    whole = "".join(json.dumps(row) + "\n" for row in rows[:8])
-    (run / "metrics.jsonl").write_text(whole + '{"stage": "rl", "st', encoding="utf-8")
+    with write_lines(run / "metrics.jsonl", rows[:8]).open("a", encoding="utf-8") as lines:
+        lines.write('{"stage": "rl", "st')
     with (run / "eval/after_rl/transcripts.jsonl").open("a", encoding="utf-8") as lines:
         lines.write('{"id": 3}\n{"id": "cut')
     found = ReportedRun(run)
@@ -334,8 +334,7 @@ def run_of(
     final: int | None = None,
 ) -> Path:
     (folder / "eval" / "after_rl").mkdir(parents=True)
-    lines = "".join(json.dumps(each) + "\n" for each in rows)
-    (folder / "metrics.jsonl").write_text(lines, encoding="utf-8")
+    write_lines(folder / "metrics.jsonl", rows)
     if recipe is not None:
         (folder / "recipe.json").write_text(json.dumps(recipe), encoding="utf-8")
     if final is not None:

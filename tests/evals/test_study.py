@@ -230,8 +230,7 @@ def test_requests_answers_and_calls_are_kept_as_people_read_them(run_folder, tmp
 
 def test_runs_are_named_apart_and_a_study_is_never_overwritten(run_folder, tmp_path):
     one, two = run_folder("x/run", [errand(1)]), run_folder("y/run", [errand(1)])
-    other = tmp_path / "more.jsonl"
-    other.write_text(json.dumps(errand(1)) + "\n")
+    other = write_lines(tmp_path / "more.jsonl", [errand(1)])
     make_study([one, two, other], tmp_path / "s")
     assert set(Study(tmp_path / "s").runs) == {"x/run", "y/run", f"{tmp_path.name}/more"}
     for sources, out, words in (
@@ -387,7 +386,7 @@ def test_what_most_say_calibrates_a_judge(study, tmp_path):
         first,
         second,
     ]
-    (path := tmp_path / "p.jsonl").write_text(json.dumps(lines[1]) + "\n")
+    path = write_lines(tmp_path / "p.jsonl", lines[1:2])
     ((id, said),) = findings.read_labels(path).items()
     assert (id, said.trajectory, said.rubrics["logic"]) == (study.key[second]["id"], False, False)
     with pytest.raises(UserError, match="No run 'x' in this study"):
@@ -461,9 +460,9 @@ def test_agreement_with_people_is_drawn_and_counted(readings, tmp_path, typed):
 
 
 def test_answers_that_are_data_are_not_labelled(readings, tmp_path, refused):
-    line = json.loads(readings[0].read_text().splitlines()[0])
+    line = read_lines(readings[0])[0]
     line["transcript"]["answer"] = json.dumps(line["plan"])
-    (path := tmp_path / "data.jsonl").write_text(json.dumps(line) + "\n")
+    path = write_lines(tmp_path / "data.jsonl", [line])
     assert "No transcript to label" in refused(f"study make {path} --formatted --out {tmp_path}/s")
 
 

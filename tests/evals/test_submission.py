@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.files import write_lines
+from tests.files import read_lines, write_lines
 from tripwright.cli.main import main
 from tripwright.domains.travelplanner.oracle.planner import plan_days, solve
 from tripwright.domains.travelplanner.queries.sample import make_queries
@@ -52,12 +52,7 @@ def queries(requests: list[Query], tmp_path: Path) -> QueryFile:
 
 
 def lines(path: Path, *records: Any) -> Path:
-    path.write_text(
-        "".join(
-            (record if isinstance(record, str) else json.dumps(record)) + "\n" for record in records
-        )
-    )
-    return path
+    return write_lines(path, records)
 
 
 def written(
@@ -99,7 +94,7 @@ def test_from_texts_to_the_file_in_one_command(world, requests, tmp_path, capsys
     words = f"submission write {tmp_path}/run --policy first-row {place}"
     assert main(words.split()) == 2 and "give --world" in capsys.readouterr().err
     assert main([*words.split(), "--world", str(world.folder)]) == 0
-    records = [json.loads(line) for line in out.read_text().splitlines()]
+    records = read_lines(out)
     assert [record["query"] for record in records] == [row["query"] for row in rows]
     assert records[2]["plan"] and problems(out, QueryFile(tmp_path / "test.csv")) == []
     score = json.loads((tmp_path / "run/score.json").read_text())
@@ -307,13 +302,13 @@ def test_a_wish_that_is_not_understood_is_played_once_and_handed_in(
     run = f"run --policy greedy-search --queries {file} --world {world.folder} --out {out} --quiet"
     for _ in range(2):
         typed(run)
-    records = [json.loads(line) for line in (out / "transcripts.jsonl").read_text().splitlines()]
+    records = read_lines(out / "transcripts.jsonl")
     assert [record["verdict"] is None for record in records] == [False, True, False, False]
     assert "gezellig" in records[1]["transcript"]["fault"] and records[1]["plan"]
     score = json.loads(typed(f"score {out} --world {world.folder} --json").out.splitlines()[-1])
     assert (score["n"], score["unscored"]) == (3, 1)
     typed(f"submission write {out} --queries {file} --out {tmp_path / 'sub.jsonl'}")
-    handed_in = [json.loads(line) for line in (tmp_path / "sub.jsonl").read_text().splitlines()]
+    handed_in = read_lines(tmp_path / "sub.jsonl")
     assert handed_in[1]["plan"] == records[1]["plan"]
     typed(f"query check {file} --world {world.folder}", code=1)
     assert "gezellig" in refused(f"solve {file} --world {world.folder}")

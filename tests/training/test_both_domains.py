@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("torch")
 
 
-from tests.files import write_lines
+from tests.files import read_lines, write_lines
 from tripwright.domains import dialect_named, dialects, domain_named, domain_of
 from tripwright.domains.deeptravel.domain import MOST_PROVIDERS, LevelMix
 from tripwright.domains.deeptravel.place import live_source
@@ -178,9 +178,7 @@ def test_training_replays_a_recorded_day(recorded, monkeypatch):
         passed[request.query] = DEEPTRAVEL.expert.keeps(
             expert_session(request, place, dialect_named(COMPACT), None)
         )
-    known = [
-        json.loads(line)["query"] for line in (recorded / "requests.jsonl").read_text().splitlines()
-    ][:3]
+    known = [line["query"] for line in read_lines(recorded / "requests.jsonl")[:3]]
     assert all(passed[query] for query in known) and not all(passed.values())
     counts = trips.place_figures()
     assert counts["sandbox_live_calls"] == 0

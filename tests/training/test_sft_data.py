@@ -3,7 +3,6 @@ nothing is left out in silence."""
 
 import copy
 import itertools
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -72,11 +71,7 @@ def written(tmp_path: Path) -> Callable[..., str]:
     """written(*records, name=…) → the path of a file with one record a line."""
 
     def write(*records: Any, name: str = "data.jsonl") -> str:
-        path = tmp_path / name
-        path.write_text(
-            "".join((r if isinstance(r, str) else json.dumps(r)) + "\n" for r in records)
-        )
-        return str(path)
+        return str(write_lines(tmp_path / name, records))
 
     return write
 

@@ -38,10 +38,7 @@ def run(tmp_path: Path, tiny_recipe: Any) -> RunFolder:
 
 
 def lines(run: RunFolder) -> list[tuple[str, int]]:
-    return [
-        (line["stage"], line["step"])
-        for line in map(json.loads, run.metrics.read_text().splitlines())
-    ]
+    return [(line["stage"], line["step"]) for line in read_lines(run.metrics)]
 
 
 def everything(run: RunFolder) -> None:
@@ -63,7 +60,7 @@ def test_all_stages_leave_a_model_each_and_a_line_for_every_step(run):
     assert lines(run) == [("copy_pretraining", step) for step in (1, 2, 3)] + [
         ("sft", step) for step in range(1, 7)
     ] + [("rl", 1)]
-    seconds = [json.loads(line)["seconds"] for line in run.metrics.read_text().splitlines()]
+    seconds = [line["seconds"] for line in read_lines(run.metrics)]
     assert seconds == sorted(seconds)
     (start, tokenizer), (learned, same_tokenizer) = (
         load_model(run.model("start")),
@@ -192,7 +189,5 @@ def test_the_shortest_real_one(tmp_path):
     verb.quickstart(tmp_path, minutes=1, seed=0, threads=2)
     score = json.loads((tmp_path / "score.json").read_text())
     assert score["n"] == quickstart_recipe(1).evaluation.queries and score["unscored"] == 0
-    stages_told = {
-        json.loads(line)["stage"] for line in (tmp_path / "metrics.jsonl").read_text().splitlines()
-    }
+    stages_told = {line["stage"] for line in read_lines(tmp_path / "metrics.jsonl")}
     assert stages_told == {"copy_pretraining", "sft", "rl"}

@@ -159,8 +159,7 @@ def training_run(folder: Path) -> Path:
         for i in range(passing, 10):
             lines.append(episode(f"q{i}", lost, failed=("valid_cost", "is_not_absent"), **failed))
         write_evaluation(folder / "eval" / name, lines)
-    rows = "".join(json.dumps(each) + "\n" for each in rl_rows(60, 0.8))
-    (folder / "metrics.jsonl").write_text(rows, encoding="utf-8")
+    write_lines(folder / "metrics.jsonl", rl_rows(60, 0.8))
     return folder
 
 

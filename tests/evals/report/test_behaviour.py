@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.conftest import verdict_record
+from tests.files import write_lines
 from tripwright.domains import domain_named
 from tripwright.evals.report import report_page, write_report
 from tripwright.evals.report.behaviour import (
@@ -115,10 +116,8 @@ def test_mistakes_are_shares_of_calls_turns_and_episodes(tmp_path, make):
 
 def test_an_evaluation_is_read_in_one_pass_and_little_memory(tmp_path, make):
     long = make.episode("x", [make.call("search_flights", "x" * 200_000), make.turn()])
-    path = tmp_path / "transcripts.jsonl"
-    with path.open("w") as lines:
-        for i in range(30):
-            lines.write(json.dumps({**long, "id": f"q{i}"}) + "\n")
+    lines = ({**long, "id": f"q{i}"} for i in range(30))
+    path = write_lines(tmp_path / "transcripts.jsonl", lines)
     run = ReportedRun(tmp_path)
     tracemalloc.start()
     works = run.works(path)
@@ -298,8 +297,7 @@ def test_several_runs_have_their_costs_and_their_behaviour_on_one_page(tmp_path,
     for name, best in (("first", 0.8), ("second", 0.4)):
         line = make.episode("q0", [make.call(f"tool_of_{name}"), make.turn()])
         make.evaluation(tmp_path / name / "eval" / "after_rl", [line])
-        rows = "".join(json.dumps(row) + "\n" for row in make.rl_rows(12, best))
-        (tmp_path / name / "metrics.jsonl").write_text(rows)
+        write_lines(tmp_path / name / "metrics.jsonl", make.rl_rows(12, best))
     folders = [tmp_path / "first", tmp_path / "second"]
     page = report_page(folders, allow_unlike=True).html()
     found = titles(page)
