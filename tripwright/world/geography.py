@@ -63,9 +63,9 @@ def utc_offset_hours(place: Position) -> int:
     return -4 - sum(place.longitude <= edge for edge in ZONE_EDGES)
 
 
-def clock(minutes: int) -> str:
+def clock(minutes: float) -> str:
     """Minutes after midnight as HH:MM, past midnight on the next day's clock."""
-    return f"{minutes // 60 % 24:02d}:{minutes % 60:02d}"
+    return f"{int(minutes) // 60 % 24:02d}:{int(minutes) % 60:02d}"
 
 
 def hours_minutes(minutes: float) -> str:

@@ -15,10 +15,10 @@ from typing import Any
 from tripwright.domains.desk import Check, Item, PlanPart, TripView
 from tripwright.domains.travelplanner.plan.plan import OFFICIAL_FIELDS
 from tripwright.domains.travelplanner.query import Query, request_line
-from tripwright.domains.travelplanner.rules.clock import clock_text
 from tripwright.domains.travelplanner.rules.facts import fact_words
 from tripwright.errors import counted, printable
 from tripwright.verdict import Evidence, Fact, Verdict
+from tripwright.world.geography import clock
 
 FIELDS = OFFICIAL_FIELDS[1:]  # the city stands in the heading of its day
 LABELS = {"transportation": "travel", "attraction": "see", "accommodation": "stay"}
@@ -108,7 +108,7 @@ def _day(
             found = _items(field, pieces or ["-"], remarks.get(field, []), costs)
             begins = (hours.get((number, field, i)) for i in range(len(found)))
             items += [
-                item if at is None else replace(item, starts=f"{date}T{clock_text(at)}")
+                item if at is None else replace(item, starts=f"{date}T{clock(at)}")
                 for item, at in zip(found, begins, strict=True)
             ]
     beyond = query is not None and number > query.days

@@ -14,7 +14,7 @@ from tripwright.domains.desk import Replan
 from tripwright.domains.domain import Solved
 from tripwright.domains.place import Place
 from tripwright.domains.travelplanner.expert.direct import expert_solution, expert_turns
-from tripwright.domains.travelplanner.oracle.explanation import explain, repairs, usd
+from tripwright.domains.travelplanner.oracle.explanation import explain, repairs, why_not
 from tripwright.domains.travelplanner.oracle.planner import Solution, k_best, plan_days, solve
 from tripwright.domains.travelplanner.plan.parse import parse_answer
 from tripwright.domains.travelplanner.query import Query
@@ -51,16 +51,12 @@ def solve_query(
     started, livable = time.monotonic(), rules == "livable"
     exactly = cheapest or k or livable
     solution = solve(query, world, livable=livable) if exactly else expert_solution(query, world)
-    plan, cost_usd, reason = None, None, solution.why
-    if solution.cost_usd is not None and solution.cost_usd > query.budget:
-        cheapest_plan = f"the cheapest plan costs ${solution.cost_usd:,.2f}"
-        reason = f"{cheapest_plan}, the budget is {usd(query.budget)}."
-    elif solution.cost_usd is not None:
-        plan, cost_usd = _official(query, solution, world), solution.cost_usd
+    reason = why_not(solution, query.budget)
+    plan = None if reason else _official(query, solution, world)
     solved = Solved(
         status="infeasible" if plan is None else "feasible" if solution.comfortable else "optimal",
         plan=plan,
-        cost_usd=cost_usd,
+        cost_usd=None if reason else solution.cost_usd,
         seconds=0,
         why=reason,
     )

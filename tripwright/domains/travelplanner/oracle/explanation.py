@@ -467,6 +467,16 @@ def malformed(query: Query, world: World) -> Explanation | None:
     return Explanation((Requirement(wrong.kind, wrong.value),), wrong.words, malformed=True)
 
 
+def why_not(cheapest: Solution, budget: float) -> str | None:
+    """Why a request with this cheapest plan and budget cannot be met, in a sentence; None where it
+    can."""
+    if cheapest.cost_usd is None:
+        return cheapest.why or "no plan exists."
+    if cheapest.cost_usd > budget:
+        return f"the cheapest plan costs ${cheapest.cost_usd:,.2f}, the budget is {usd(budget)}."
+    return None
+
+
 # ---- phrases
 
 

@@ -28,11 +28,12 @@ from typing import Any, NamedTuple, TypeVar
 
 from tripwright import __version__
 from tripwright.domains.grammar import Gazetteer
+from tripwright.domains.travelplanner.oracle.explanation import why_not
 from tripwright.domains.travelplanner.oracle.planner import plan_days, solve
 from tripwright.domains.travelplanner.plan.parse import parse_days
 from tripwright.domains.travelplanner.plan.plan import to_official
 from tripwright.domains.travelplanner.queries.reading import mismatches
-from tripwright.domains.travelplanner.queries.sample import Exhausted, Maker, Mix, why_not
+from tripwright.domains.travelplanner.queries.sample import Exhausted, Maker, Mix
 from tripwright.domains.travelplanner.query import Query, iter_queries
 from tripwright.domains.travelplanner.rules.evaluate import Rules, judge
 from tripwright.domains.travelplanner.rules.lookup import city_lookup

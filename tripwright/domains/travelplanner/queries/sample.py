@@ -26,6 +26,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from annotated_types import Ge
 
+from tripwright.domains.travelplanner.oracle.explanation import why_not
 from tripwright.domains.travelplanner.oracle.options import FORBIDDEN_BY_RULE, ROOM_TYPES
 from tripwright.domains.travelplanner.oracle.planner import Solution, plan_days, solve
 from tripwright.domains.travelplanner.queries.reading import CITIES_BY_DAYS
@@ -259,16 +260,6 @@ class Maker:
 def _lack(nothing: Solution) -> str:
     lacks = (lack for said, lack in LACKS.items() if said in str(nothing.why))
     return next(lacks, "the request makes no sense")
-
-
-def why_not(cheapest: Solution, budget: float) -> str | None:
-    """Why a request with this cheapest plan and budget cannot be met, in a sentence; None where it
-    can."""
-    if cheapest.cost_usd is None:
-        return cheapest.why or "no plan exists."
-    if cheapest.cost_usd > budget:
-        return f"the cheapest plan costs ${cheapest.cost_usd:,.2f}, the budget is ${budget:,}."
-    return None
 
 
 # ---- what is asked for

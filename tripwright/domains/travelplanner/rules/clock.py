@@ -20,6 +20,7 @@ from tripwright.domains.travelplanner.rules.strict_reading import (
 )
 from tripwright.errors import counted
 from tripwright.verdict import Evidence
+from tripwright.world.geography import clock
 
 DAY_MINUTES = 24 * 60
 VISIT_MINUTES = 30  # a meal, a sight or a bed, at the least
@@ -106,16 +107,16 @@ def _spare(hours: DayHours) -> tuple[float, float]:
 
 
 def _too_full(hours: DayHours, morning: float) -> Evidence:
-    found = f"begins with a landing at {clock_text(hours.since)}, " if hours.since else ""
+    found = f"begins with a landing at {clock(hours.since)}, " if hours.since else ""
     if hours.departure is None:
         way = f"{span_text(hours.taken)} by road and " if hours.taken else ""
         found += f"{way}{_things(hours.before + hours.after)}"
         left = DAY_MINUTES - hours.since - hours.taken
     elif morning < 0:
-        found += f"{_things(hours.before)}, then leaves {clock_text(hours.departure)}"
+        found += f"{_things(hours.before)}, then leaves {clock(hours.departure)}"
         left = hours.departure - hours.since
     else:
-        found = f"lands {clock_text(hours.landing)}, then {_things(hours.after)}"
+        found = f"lands {clock(hours.landing)}, then {_things(hours.after)}"
         left = DAY_MINUTES - hours.landing
     needed = "time for each meal and sight in the city where the traveller then is"
     return hours.day.wrong(None, f"{found}; {span_text(max(0.0, left))} are left", needed)
@@ -123,11 +124,6 @@ def _too_full(hours: DayHours, morning: float) -> Evidence:
 
 def _things(count: int) -> str:
     return f"{counted(count, 'thing')} of half an hour"
-
-
-def clock_text(minute: float) -> str:
-    """1176 → '19:36'; of the next day too."""
-    return f"{int(minute) // 60 % 24:02}:{int(minute) % 60:02}"
 
 
 def span_text(span: float) -> str:

@@ -19,13 +19,13 @@ from tripwright.domains.travelplanner.rules.clock import (
     DAY_MINUTES,
     VISIT_MINUTES,
     DayHours,
-    clock_text,
     hours_of,
     span_text,
 )
 from tripwright.domains.travelplanner.rules.facts import LIVABLE_NAMES
 from tripwright.domains.travelplanner.rules.strict_reading import StrictPlan
 from tripwright.verdict import Evidence
+from tripwright.world.geography import clock
 
 USUAL_MINUTES: dict[str, tuple[int, int]] = dict(
     zip(MEALS, ((6 * 60, 10 * 60), (11 * 60, 14 * 60), (17 * 60, 21 * 60)), strict=True)
@@ -119,10 +119,10 @@ def _length(hours: DayHours) -> Clause:
 
 def _way(hours: DayHours) -> str:
     if not hours.day.travels:
-        return f"a landing at {clock_text(hours.since)}" if hours.since else "the whole day there"
+        return f"a landing at {clock(hours.since)}" if hours.since else "the whole day there"
     if hours.departure is None:
         return f"{span_text(hours.taken)} by road from {hours.day.start} to {hours.day.end}"
-    times = f"from {clock_text(hours.departure)} to {clock_text(hours.landing)}"
+    times = f"from {clock(hours.departure)} to {clock(hours.landing)}"
     return f"a flight {times}, {hours.day.start} to {hours.day.end}"
 
 
