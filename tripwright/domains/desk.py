@@ -267,6 +267,9 @@ class Desk:
     no_plan: Callable[[Any, Place], NoPlan | None]
     # (record of the old trip, new request, place); None where this domain cannot keep parts
     replan: Callable[[Json, Any, Place], Replan | None] = lambda record, request, place: None
+    # (request, share of what the budget leaves above the cheapest good plan) → the request that
+    # lets comfort cost so much; None where no planner of the desk knows comfort
+    at_comfort: Callable[[Any, float], Any] | None = None
     # requests of the place, some of which become examples of what to type
     wishes: Callable[[Place], Iterable[Any]] = lambda place: ()
     # names of policies that need no model, by what they are called on the page; the first is the

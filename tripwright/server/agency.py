@@ -183,6 +183,11 @@ class Agency:
     def default_planner(self) -> str:
         return next(iter(self.planners))
 
+    @property
+    def comfort(self) -> str | None:
+        """The planner that asks how much of the budget comfort may cost."""
+        return None if self.desk.at_comfort is None else next(iter(self.desk.planners), None)
+
 
 class TripJobs:
     def __init__(self, agency: Agency, store: TripStore, threads: int = 4):
@@ -226,10 +231,14 @@ class TripJobs:
     def _play(self, trip: dict[str, Any]) -> None:
         desk, place = self._agency.desk, self._agency.place
         request = desk.request(trip["values"], place)
+        if desk.at_comfort is not None:
+            request = desk.at_comfort(request, trip["comfort"])
         planner = self._agency.planners[trip["planner"]]
         policy, words, before = planner.policy, None, None
-        old = self._store.record(trip["replaces"]) if trip["replaces"] else None
-        if old is not None and (replan := desk.replan(old, request, place)) is not None:
+        replaced = self._store.trip(trip["replaces"]) if trip["replaces"] else None
+        old = self._store.record(replaced["id"]) if replaced else None
+        keeps = replaced is not None and replaced["comfort"] == trip["comfort"]
+        if old is not None and keeps and (replan := desk.replan(old, request, place)) is not None:
             policy, words = (lambda: replan.policy), replan.words
             planner = self._agency.planners[self._agency.default_planner]
         with self._model if planner.alone else nullcontext():

@@ -20,6 +20,7 @@ Json = Mapping[str, Any]
 OVER = ("done", "no_plan", "failed", "cancelled")
 MOST_UNFINISHED, MOST_UNFINISHED_OF_ALL = 16, 1_000  # of one who asks; of all
 MOST_FINISHED = 10_000
+USUAL_COMFORT = 0.5  # share of what the budget leaves above the cheapest good plan
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS trips (
     number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE NOT NULL, owner TEXT NOT NULL,
@@ -59,7 +60,7 @@ class TripStore:
     # ---- travellers
 
     def add(self, owner: str, asker: str, asked: Json) -> str | None:
-        """`asked`: planner, text, values, words, replaces. None where too many trips are
+        """`asked`: planner, text, values, words, replaces, comfort. None where too many trips are
         unfinished, of the one who asks or of all; who asked is forgotten when a trip ends."""
         id = secrets.token_urlsafe(12)
         unfinished = "(SELECT count(*) FROM trips WHERE status IN ('queued','running'){}) < ?"
@@ -161,8 +162,9 @@ class TripStore:
     def _json(self, row: sqlite3.Row, calls: bool = True) -> dict[str, Any]:
         asked, outcome = json.loads(row["asked"]), json.loads(row["outcome"] or "{}")
         blank = dict.fromkeys(("view", "no_plan", "replan", "changed", "error"))
+        blank |= {"comfort": USUAL_COMFORT}
         same = ("id", "owner", "number", "status", "created_at", "finished_at")
-        trip: dict[str, Any] = {name: row[name] for name in same} | asked | blank | outcome
+        trip: dict[str, Any] = {name: row[name] for name in same} | blank | asked | outcome
         return trip | {"calls": self._calls(row["id"])} if calls else trip
 
     def _calls(self, id: str) -> list[dict[str, Any]]:

@@ -38,7 +38,14 @@ from tripwright.server.agency import Agency, TripJobs, open_agency
 from tripwright.server.guard import Strict, sendable
 from tripwright.server.runs import RunPages
 from tripwright.server.serving import OneReader, add_docs, refusals, say
-from tripwright.server.store import MOST_UNFINISHED, OVER, TripStore, public, summary
+from tripwright.server.store import (
+    MOST_UNFINISHED,
+    OVER,
+    USUAL_COMFORT,
+    TripStore,
+    public,
+    summary,
+)
 
 REQUESTS = Counter(
     "tripwright_requests_total", "Requests by route and status.", ["method", "route", "status"]
@@ -73,6 +80,8 @@ class AskedTrip(Strict):
     text: Text | None = None
     planner: str | None = None
     replaces: str | None = None
+    # of the planner that `/desk` names; unsaid it is that of the trip that is replaced
+    comfort: Annotated[float, Field(ge=0, le=1)] | None = None
     wait: bool = False
 
 
@@ -144,6 +153,7 @@ class TripRoutes:
             "default_planner": agency.default_planner,
             "examples": agency.examples,
             "reader": "model" if agency.reader else "rules",
+            "comfort": agency.comfort,
         }
 
     async def read(self, words: TypedWords, request: Request) -> dict[str, Any]:
@@ -166,10 +176,11 @@ class TripRoutes:
         asker = self.paced(request)
         planner = asked.planner or self._agency.default_planner
         named("planner", planner, self._agency.planners)
-        if asked.replaces is not None:
-            self._own(request, asked.replaces)
+        old = self._own(request, asked.replaces) if asked.replaces is not None else {}
         wish = self._agency.desk.request(asked.values, self._agency.place)
-        trip = {"planner": planner, "text": asked.text, "values": asked.values}
+        trip: dict[str, Any] = {"planner": planner, "text": asked.text, "values": asked.values}
+        comfort = old.get("comfort", USUAL_COMFORT)
+        trip["comfort"] = comfort if asked.comfort is None else asked.comfort
         trip |= {"words": wish.query, "replaces": asked.replaces}
         id = self._store.add(self.owner(request), asker, trip)
         if id is None:

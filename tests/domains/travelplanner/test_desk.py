@@ -129,6 +129,29 @@ def test_a_view_adds_up_to_what_the_judge_says(place, queries):
         json.dumps(asdict(view))
 
 
+MEALS = ("breakfast", "lunch", "dinner")
+
+
+def test_comfort_fills_days_and_costs_no_more_than_it_may(place, queries):
+    """Under the strict rules all days of travel of these plans are empty."""
+    empty = 0
+    for query in queries[:12]:
+        costs = []
+        for share in (0, 0.5, 1):
+            episode = played(DESK.at_comfort(query, share), place)
+            assert episode.passed
+            costs.append(episode.verdict.details["total_cost"])
+            if share == 0:
+                plan = episode.record()["plan"]
+                empty += sum(
+                    all(day[field] in ("", "-") for field in (*MEALS, "attraction")) for day in plan
+                )
+        cheapest, middle, most = costs
+        assert cheapest <= middle <= cheapest + 0.5 * (query.budget - cheapest)
+        assert middle <= most <= query.budget
+    assert empty < 6
+
+
 def test_an_episode_without_a_plan_has_a_view(place, queries):
     query = queries[0].model_copy(update={"budget": 1})
     view = DESK.view(played(query, place).record(), place)

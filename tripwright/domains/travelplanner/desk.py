@@ -297,6 +297,11 @@ def _query(values: Mapping[str, Any], first: datetime.date, days: int) -> Query:
     return Query.model_validate(record | ({"besides": besides} if besides != Besides() else {}))
 
 
+def at_comfort(query: Query, share: float) -> Query:
+    besides = query.besides or Besides()
+    return query.model_copy(update={"besides": besides.model_copy(update={"comfort": share})})
+
+
 def values(query: Query) -> dict[str, Any]:
     fields = _values(query.record())
     besides = {"house_rules": query.house_rules, "without": query.without, "children": None}
@@ -419,6 +424,7 @@ DESK = Desk(
     request=request,
     view=view,
     no_plan=no_plan,
+    at_comfort=at_comfort,
     replan=replan,
     planners={
         "expert": "Exact planner",

@@ -96,7 +96,8 @@ def replan(record: Mapping[str, Any], query: Query, place: Place) -> Replan | No
         return None
     old: Days = json.loads(answer)
     # the expert's own first: at equal keeping it is taken
-    solutions = [expert_solution(query, world), *k_best(query, world, TRIED)]
+    livable = query.besides is not None and query.besides.comfort is not None
+    solutions = [expert_solution(query, world), *k_best(query, world, TRIED, livable)]
     fitted = [
         (sum(map(eq, old, days)), -number, solution, days)
         for number, solution in enumerate(solutions)

@@ -86,6 +86,8 @@ class Besides(BaseModel):
 
     house_rules: list[str] = []  # beside the one of `LocalConstraint`
     without: list[str] = []  # names of cities, stays, restaurants and sights
+    # share of what the budget leaves above the cheapest livable plan that comfort may cost
+    comfort: float | None = None
 
 
 class Query(BaseModel):

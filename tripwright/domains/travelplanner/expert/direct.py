@@ -43,10 +43,14 @@ Of a state's cities it looks at the first MOST_CITIES. Other trips are those of 
 
 from __future__ import annotations
 
+import bisect
 import itertools
+import math
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, cast
 
 from tripwright.agent.dialect import Dialect
@@ -54,8 +58,10 @@ from tripwright.domains.travelplanner.expert import work
 from tripwright.domains.travelplanner.expert.turns import Turns
 from tripwright.domains.travelplanner.oracle.options import (
     Leg,
+    OutOfTime,
     Problem,
     Stay,
+    at_most,
     city_pool,
     road_km,
     stays,
@@ -73,12 +79,40 @@ from tripwright.world.store import World
 ROAD = "search_ground_transportation"
 
 
+COMFORTS_USD = tuple(2 ** (n / 2) for n in range(-4, 12))  # that are tried
+COMFORT_SECONDS = 5.0  # then the best that was found is taken
+
+
 def expert_solution(query: Query, world: World) -> Solution:
-    """The comfortable plan if it keeps the budget, else the cheapest."""
+    """The comfortable plan if it keeps the budget, else the cheapest. For whoever says how much of
+    the budget comfort may cost, the one with the most comfort for that, of days that somebody would
+    live, as far as the budget reaches for them."""
+    if query.besides is not None and query.besides.comfort is not None:
+        for lenient in (0, 1, 2):
+            find = partial(solve, query, world, livable=True, lenient=lenient)
+            plan = find()
+            if plan.cost_usd is not None and plan.cost_usd <= query.budget:
+                room_usd = query.besides.comfort * (query.budget - plan.cost_usd)
+                return _most_comfort(find, plan, plan.cost_usd + room_usd)
     comfortable = solve(query, world, comfortable=True)
     if comfortable.cost_usd is not None and comfortable.cost_usd <= query.budget:
         return comfortable
     return solve(query, world)
+
+
+def _most_comfort(find: Callable[..., Solution], cheapest: Solution, most_usd: float) -> Solution:
+    """What a plan costs never falls when comfort counts for more."""
+    plans = [cheapest]
+
+    def costs_more(comfort_usd: float) -> bool:
+        plan = find(comfort_usd=comfort_usd)
+        if fits := (plan.cost_usd or math.inf) <= most_usd:
+            plans.append(plan)
+        return not fits
+
+    with suppress(OutOfTime), at_most(COMFORT_SECONDS):
+        bisect.bisect(COMFORTS_USD, False, key=costs_more)
+    return plans[-1]
 
 
 def expert_turns(
@@ -100,6 +134,11 @@ def expert_turns(
         turns.call("get_cities", state=query.dest)
         turns.note = f"Cities: {', '.join(stop.city for stop in solution.cities)}. "
     _ask_for_ways(turns, query, solution, world, dialect.shows_work != "none")
+    seen = dict[str, list[str]]()  # on days of travel: city → sights
+    for *_, sight in solution.travel:
+        if sight:
+            name, city = sight.rsplit(", ", 1)
+            seen.setdefault(city, []).append(name)
     for stop in solution.cities:
         stay = stop.stay.accommodation.name
         turns.call("search_accommodations", world.accommodations(stop.city), [stay], city=stop.city)
@@ -108,9 +147,11 @@ def expert_turns(
             meals = [row.name for row in stop.meals]
             turns.call("search_restaurants", world.restaurants(stop.city), meals, city=stop.city)
             turns.note = f"{notes.on_meals(stop)} "
-        if stop.attractions:
-            sights = world.attractions(stop.city)
-            turns.call("search_attractions", sights, stop.attractions, city=stop.city)
+        named = [*stop.attractions, *seen.pop(stop.city, ())]
+        if named:
+            turns.call("search_attractions", world.attractions(stop.city), named, city=stop.city)
+    for city, named in seen.items():  # at home
+        turns.call("search_attractions", world.attractions(city), named, city=city)
     if dialect.plan_format == "json":
         turns.note = ""
     turns.answer(query, plan_days(query, solution), world)

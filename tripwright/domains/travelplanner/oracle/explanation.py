@@ -34,7 +34,13 @@ from tripwright.domains.travelplanner.oracle.options import (
     road_legs,
     unplannable,
 )
-from tripwright.domains.travelplanner.oracle.planner import Solution, has_plan, k_cheapest, solve
+from tripwright.domains.travelplanner.oracle.planner import (
+    Solution,
+    bill,
+    has_plan,
+    k_cheapest,
+    solve,
+)
 from tripwright.domains.travelplanner.query import LocalConstraint, Query
 from tripwright.domains.wording import listed
 from tripwright.errors import counted
@@ -239,9 +245,7 @@ def _words(relaxed: Relaxations, conflict: tuple[Requirement, ...]) -> str:
 
 def _bill(query: Query, plan: Solution) -> str:
     party = query.party_size
-    legs = sum(leg.party_cost_usd for leg in plan.legs)
-    nights = sum(choice.stay.night_cost_usd * choice.nights for choice in plan.cities)
-    meals = sum(row.average_cost_usd for choice in plan.cities for row in choice.meals) * party
+    legs, nights, meals = bill(query, plan)
     meals_for = f"meals {usd(meals)} for {counted(party, 'person')}"
     parts = f"transport {usd(legs)}, stays {usd(nights)}, {meals_for}"
     return f"{usd(plan.cost_usd or 0)} ({parts})"

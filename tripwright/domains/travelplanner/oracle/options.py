@@ -22,9 +22,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from itertools import islice
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from tripwright.domains.travelplanner.query import Query, why_outside
 from tripwright.errors import UserError, counted
@@ -93,6 +93,7 @@ LONGEST_ROAD = 8 * 60  # minutes, by the livable rules where one can fly
 # By the livable rules, minutes after the midnight behind the flight's day: an hour is left for
 # breakfast, so every full day has its meals.
 LATEST_LANDING = 9 * 60
+BEST_RATING = 5.0
 
 
 @dataclass(frozen=True)
@@ -293,7 +294,9 @@ def cuisine_mask(row: Restaurant, cuisines: tuple[str, ...]) -> int:
 Meals = dict[int, tuple[int, tuple[int, ...]]]
 
 
-def cheapest_meals(rows: list[Restaurant], cuisines: tuple[str, ...], most: int) -> list[Meals]:
+def cheapest_meals(
+    rows: list[Restaurant], prices: list[int], cuisines: tuple[str, ...], most: int
+) -> list[Meals]:
     """For each number of meals from 0 to `most`: cuisine mask → the cheapest set of that many
     different restaurants.
 
@@ -316,11 +319,10 @@ def cheapest_meals(rows: list[Restaurant], cuisines: tuple[str, ...], most: int)
         for count in range(most - 1, -1, -1):
             above = best[count + 1]
             for i in place:
-                price = cents(rows[i].average_cost_usd)
                 for covered, (cost, indices) in best[count].items():
-                    mask = covered | masks[i]
-                    if mask not in above or cost + price < above[mask][0]:
-                        above[mask] = cost + price, (*indices, i)
+                    mask, price = covered | masks[i], cost + prices[i]
+                    if mask not in above or price < above[mask][0]:
+                        above[mask] = price, (*indices, i)
     return best
 
 
@@ -419,19 +421,31 @@ class CityOffer:
 
 class Problem:
     """`legs`: those of the whole party from one city to another on the day with this index, by own
-    car or else by flight and taxi, cheapest first."""
+    car or else by flight and taxi, cheapest first.
+
+    `comfort_usd`: what a meal with a star less costs each person on top, a night with a star less
+    twice, an hour on the way twice, and a meal left out ten times; so the cheapest plan is a
+    better one than without.
+    `lenient`: livable days but for the length of days and roads (1), and but for their meals (2):
+    then something in each of them is all that is left."""
 
     def __init__(
-        self, query: Query, world: World, comfortable: bool = False, livable: bool = False
+        self,
+        query: Query,
+        world: World,
+        comfortable: bool = False,
+        livable: bool = False,
+        comfort_usd: float = 0.0,
+        lenient: Literal[0, 1, 2] = 0,
     ):
         self.query, self.world, self.comfortable = query, world, comfortable
-        self.livable = livable
+        self.livable, self.lenient, self._comfort = livable, lenient, 100 * comfort_usd
         self.wanted = tuple(query.local_constraint.cuisine or ())
         self.visits, self.nights = query.visiting_city_number, query.days - 1
         longest = self.nights - self.visits + 1
         # nights that one city may have
         self.lengths = range(1 if self.visits > 1 else longest, longest + 1)
-        self.stays = cache(partial(stays, query, world))
+        self.stays = cache(lambda city: sorted(stays(query, world, city), key=self._night_cents))
         self.meals, self.sights = cache(self._meals), cache(self._sights)
         self._offer, self._road = cache(self._made_offer), cache(self._made_road)
         self.leg, self._livable = cache(self._cheapest), cache(self._livable_legs)
@@ -476,19 +490,41 @@ class Problem:
             return f"{city} has too few restaurants for distinct meals."
         if len(self.sights(city)) < nights - 1:
             return f"{city} has too few attractions."
-        costs = tuple(cents(stay.accommodation.price_usd) * stay.rooms * nights for stay in fitting)
+        costs = tuple(self._night_cents(stay) * nights for stay in fitting)
         return CityOffer(fitting, costs, _undominated(sets, self.query.party_size))
 
     def cents_with_legs(self, city: str) -> int:
         """What of a meal on a day of travel, for one person, is in the least price of a leg: by the
         livable rules that of the cheapest restaurant. No bound may count such a meal twice."""
         rows = self.meals(city)[0] if self.livable else []
-        return cents(rows[0].average_cost_usd) if rows else 0
+        return self._meal_cents(rows[0]) if rows else 0
+
+    def leg_cents(self, leg: Leg) -> int:
+        hours = leg.hours[1] / 60
+        return cents(leg.party_cost_usd) + self._discomfort(2 * hours * self.query.party_size)
+
+    def _night_cents(self, stay: Stay) -> int:
+        price = cents(stay.accommodation.price_usd) * stay.rooms
+        return price + self._discomfort(2 * self.query.party_size, stay.accommodation)
+
+    def _meal_cents(self, row: Restaurant) -> int:
+        return cents(row.average_cost_usd) + self._discomfort(1, row)
+
+    def missed_cents(self, meals: int) -> int:
+        """What so many meals that a day of travel does without are like."""
+        return self._discomfort(10 * meals * self.query.party_size)
+
+    def _discomfort(self, much: float, of: Restaurant | Accommodation | None = None) -> int:
+        if not self._comfort:  # rows of answers need have no stars
+            return 0
+        return round(self._comfort * much * (1 if of is None else max(0, BEST_RATING - of.rating)))
 
     def _meals(self, city: str) -> tuple[list[Restaurant], list[Meals]]:
-        rows = [row for row in restaurants(self.world, city) if self._is_wanted(row)]
+        rows = sorted(filter(self._is_wanted, restaurants(self.world, city)), key=self._meal_cents)
+        prices = [self._meal_cents(row) for row in rows]
         most = max(len(MEALS) * (self.lengths[-1] - 1), len(self.wanted))
-        return rows, cheapest_meals(rows, self.wanted, most + 2 * len(MEALS) * self.livable)
+        most += 2 * len(MEALS) * self.livable
+        return rows, cheapest_meals(rows, prices, self.wanted, most)
 
     @cached_property
     def _first(self) -> dict[tuple[str, ...], str]:
@@ -540,7 +576,7 @@ class Problem:
             if (
                 sum(filter(None, leg.hours)) <= DAY + LATEST_LANDING
                 if leg.flight
-                else not flies or leg.hours[1] <= LONGEST_ROAD
+                else self.lenient or not flies or leg.hours[1] <= LONGEST_ROAD
             )
         ]
 

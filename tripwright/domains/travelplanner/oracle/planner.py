@@ -34,10 +34,10 @@ import heapq
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from operator import le
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from tripwright.domains.travelplanner.oracle.options import (
     DAY,
@@ -79,9 +79,10 @@ def travel_days(problem: Problem, leg: Leg, since: int, until: int) -> Sequence[
     """What a day with this leg may hold, one for as many meals and sights on either side; without
     wanted cuisines nobody eats or sees more than must be. It begins between these two minutes, when
     yesterday's leg lands, or at 0."""
-    home, livable = problem.query.org, problem.livable
+    home, lenient = problem.query.org, problem.lenient if problem.livable else None
     home_sides = leg.origin == home, leg.destination == home
-    return _travel_days(leg.hours, since, until, home_sides, livable, bool(problem.wanted))
+    hungry = bool(problem.wanted) or problem.missed_cents(1) > 0
+    return _travel_days(leg.hours, since, until, home_sides, lenient, hungry)
 
 
 @lru_cache(1 << 16)
@@ -90,7 +91,7 @@ def _travel_days(
     since: int,
     until: int,
     home_sides: tuple[bool, bool],
-    livable: bool,
+    lenient: int | None,
     hungry: bool,
 ) -> list[TravelDay]:
     at_home = {side for side, is_home in zip(SIDES, home_sides, strict=True) if is_home}
@@ -98,14 +99,19 @@ def _travel_days(
     for day in _DAYS:
         if at_home & {*day[:-1]}:
             continue
-        if _is_livable(hours, since, until, home_sides, day) if livable else not day[-1]:
+        if (
+            not day[-1]
+            if lenient is None
+            else _is_livable(hours, since, until, home_sides, day, lenient)
+        ):
             counts = tuple(held.count(side) for held in (day[:-1], day[-1:]) for side in SIDES)
             days.setdefault(counts, day)
-    return [
+    found = [
         day
         for counts, day in days.items()
         if hungry or not any(each != counts and all(map(le, each, counts)) for each in days)
     ]
+    return sorted(found, key=lambda day: day[-1] in at_home)  # better a sight away than at home
 
 
 def _is_livable(
@@ -114,9 +120,10 @@ def _is_livable(
     until: int,
     home_sides: tuple[bool, bool],
     day: TravelDay,
+    lenient: int,
 ) -> bool:
     """Whether the leg can leave at a minute that suits all."""
-    leaves, taken = hours
+    (leaves, taken), awake = hours, DAY if lenient else AWAKE
     before, after = (HALF * day.count(side) for side in SIDES)
     first, last = (since + before, DAY - taken - after) if leaves is None else (leaves, leaves)
     begin, end = DAY, 0  # the latest first meal, the earliest end of a last one
@@ -125,13 +132,13 @@ def _is_livable(
             first, begin = max(first, opens + HALF, since + HALF), min(begin, closes - HALF)
         elif side == "after":
             last, end = min(last, closes - HALF - taken), max(end, opens + HALF)
-        else:
+        elif lenient < 2:
             if not home_sides[1]:
                 first = max(first, closes - 59 - taken)
             if not home_sides[0]:
                 last = min(last, max(opens, until) + 59)
-    first, last = max(first, end - AWAKE + before), min(last, begin + AWAKE - after - taken)
-    return first <= last and 0 < before + after <= AWAKE - taken
+    first, last = max(first, end - awake + before), min(last, begin + awake - after - taken)
+    return first <= last and 0 < before + after <= awake - taken
 
 
 def next_morning(leg: Leg, morning: int, day: TravelDay) -> int | None:
@@ -155,7 +162,7 @@ def least_livable_cents(
     party = problem.query.party_size
     prices = [party * problem.cents_with_legs(city) for city in (origin, destination)]
     costs = (
-        cents(leg.party_cost_usd)
+        problem.leg_cents(leg)
         + sum(meals_had(held, side) * price for side, price in zip(SIDES, prices, strict=True))
         for leg in problem.legs(origin, destination, day, driving)
         for held in travel_days(problem, leg, 0, LATEST_LANDING if day else 0)
@@ -197,7 +204,7 @@ class Bounds:
             least = least_livable_cents(self.problem, origin, destination, day, self.driving)
             return NEVER if least is None else least
         leg = self.problem.leg(origin, destination, day, self.driving)
-        return NEVER if leg is None else cents(leg.party_cost_usd)
+        return NEVER if leg is None else self.problem.leg_cents(leg)
 
     def lengths(self, visited: int, day: int) -> Iterator[int]:
         """How many nights the next city may have, so that the cities after it can use up the
@@ -414,9 +421,10 @@ def timed_trip(problem: Problem, driving: bool, stops: Sequence[Stop]) -> Trip |
             morning = morning if here.nights == 1 else 0
             since = max(0, morning - HALF)
             for leg in problem.legs(here.city, there.city, date, driving):
-                cost = here.stay_cents + cents(leg.party_cost_usd)
+                cost = here.stay_cents + problem.leg_cents(leg)
                 mornings = set[int | None]()
                 for day in travel_days(problem, leg, since, since):
+                    missed = problem.missed_cents(day[: len(MEALS)].count(None))
                     mornings.add(ready := next_morning(leg, morning, day))
                     eaten = meals + len(MEALS) * full_days + meals_had(day, "before")
                     menus = here.meals.get(eaten)
@@ -432,7 +440,7 @@ def timed_trip(problem: Problem, driving: bool, stops: Sequence[Stop]) -> Trip |
                     known = ahead.setdefault((ready, *had, seen_at_home), {})
                     for mask, (before, steps) in trips.items():
                         for more, (price, menu) in menus.items():
-                            total = before + cost + price * problem.query.party_size
+                            total = before + cost + missed + price * problem.query.party_size
                             both = mask | more
                             if both not in known or total < known[both][0]:
                                 known[both] = total, (*steps, Move(menu, leg, day))
@@ -522,21 +530,39 @@ def leg_record(leg: Leg) -> dict[str, Any]:
 # ---- the planner
 
 
-def solve(query: Query, world: World, comfortable: bool = False, livable: bool = False) -> Solution:
+def bill(query: Query, plan: Solution) -> tuple[float, float, float]:
+    """US dollars for transport, stays and meals of all."""
+    legs = sum(leg.party_cost_usd for leg in plan.legs)
+    nights = sum(choice.stay.night_cost_usd * choice.nights for choice in plan.cities)
+    meals = sum(row.average_cost_usd for choice in plan.cities for row in choice.meals)
+    return legs, nights, meals * query.party_size
+
+
+def solve(
+    query: Query,
+    world: World,
+    comfortable: bool = False,
+    livable: bool = False,
+    comfort_usd: float = 0.0,
+    lenient: Literal[0, 1, 2] = 0,
+) -> Solution:
     """The cheapest plan within the rules, whatever the budget (compare `cost_usd` with it), or
     the first reason found why there is none.
 
     `comfortable`: the cheapest among the plans a traveller would call normal: one room holds the
     whole party, and no taxi from city to city where one can fly. It may cost more, or not exist.
-    `livable`: the cheapest that the livable rules accept.
+    `livable`: the cheapest that the livable rules accept. `comfort_usd` and `lenient`: those of
+    `Problem`; with the first the plan need not be the cheapest.
     """
     if why := why_unplannable(query, world):
         return Solution(why=why, comfortable=comfortable)
-    problem = Problem(query, world, comfortable, livable)
+    problem = Problem(query, world, comfortable, livable, comfort_usd, lenient)
     if not (best := k_cheapest(problem, 1)):
         why = _why_infeasible(problem)
         return Solution(why=why, comfortable=comfortable)
-    return best[0]
+    return (
+        replace(best[0], cost_usd=round(sum(bill(query, best[0])), 2)) if comfort_usd else best[0]
+    )
 
 
 def within_budget(query: Query, world: World, driving: bool) -> Iterator[Solution]:

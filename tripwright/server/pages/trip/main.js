@@ -158,8 +158,15 @@ function finish(trip) {
   $("work").hidden = !calls.lines.size;
   $("actions").replaceChildren(...actions(trip));
   if (trip.no_plan) noPlan(trip);
-  else if (trip.view) drawPlan($("plan-here"), trip, (call, row) => calls.show(call, row));
+  else if (trip.view) drawPlan($("plan-here"), trip, (call, row) => calls.show(call, row), trip.planner === desk.comfort ? (comfort) => atComfort(trip, comfort) : null);
   else $("plan-here").replaceChildren(el("p", {class: "problem"}, trip.error ?? ""));
+}
+
+/** The same wishes, and this share of what the budget leaves for comfort. */
+async function atComfort({id, values, text, planner}, comfort) {
+  try {
+    location.hash = `trip=${(await send("POST", "/v1/trips", {values, text, planner, comfort, replaces: id})).id}`;
+  } catch (error) { fault(error); }
 }
 
 function noPlan(trip) {

@@ -6,28 +6,42 @@ export const money = (amount, currency) => amount.toLocaleString("en", {style: "
 const SIGNS = {passed: "✓", failed: "✗", not_applicable: "–", not_evaluated: "–"};
 const SAID = {passed: "kept", failed: "not kept", not_applicable: "not asked for", not_evaluated: "not looked at"};
 
-/** `show(call, row)` opens what a line rests on; without it lines have no such button. */
-export function drawPlan(holder, trip, show) {
+/** `show(call, row)` opens what a line rests on; `again(share)` plans with so much comfort. Without them lines have no such button, and there is no slider. */
+export function drawPlan(holder, trip, show, again) {
   const view = trip.view, changed = new Set(trip.changed ?? []);
   const map = el("div", {});
   holder.replaceChildren(
     trip.replan ? el("p", {class: "note"}, trip.replan) : "",
-    el("div", {class: "overview"}, sums(view), map),
+    el("div", {class: "overview"}, el("div", {class: "sums"}, sums(view), again ? slider(trip, again) : ""), map),
     ...(view.notes ?? []).map((note) => el("p", {class: "small muted"}, note)),
     el("div", {class: "parts"}, view.parts.map((part) => drawPart(part, view, changed.has(part.key), show))),
     checks(view));
   drawMap(map, view);
 }
 
+const LEVELS = ["the cheapest", "a little comfort", "some comfort", "good comfort", "the most comfort for the budget"];
+
+function slider(trip, again) {
+  const steps = LEVELS.length - 1, level = Math.round((trip.comfort ?? 0) * steps), plan = el("button", {disabled: true}, "Plan again with this");
+  const range = el("input", {type: "range", id: "comfort", min: 0, max: steps, value: level, "aria-valuetext": LEVELS[level], input: () => {
+    said.textContent = LEVELS[range.value];
+    range.setAttribute("aria-valuetext", LEVELS[range.value]);
+    plan.disabled = Number(range.value) === level;
+  }});
+  const said = el("output", {for: "comfort"}, LEVELS[level]);
+  return el("form", {class: "comfort", submit: (event) => { event.preventDefault(); again(range.value / steps); }},
+    el("label", {for: "comfort", class: "label"}, "From cheapest to comfortable"), range, el("div", {class: "bar"}, said, plan));
+}
+
 function sums(view) {
   const failed = view.checks.filter((check) => check.state === "failed").length;
   const verdict = el("p", {class: view.passed ? "verdict yes" : "verdict no"},
     view.passed ? "✓ Everything that was asked for is kept" : failed ? `✗ ${counted(failed, "thing")} not kept` : "✗ No plan that can be used");
-  if (view.cost === null || view.cost === undefined) return el("div", {class: "sums"}, verdict);
+  if (view.cost === null || view.cost === undefined) return el("div", {}, verdict);
   const cost = money(view.cost, view.currency);
-  if (view.budget === null || view.budget === undefined) return el("div", {class: "sums"}, verdict, el("p", {class: "sum"}, cost));
+  if (view.budget === null || view.budget === undefined) return el("div", {}, verdict, el("p", {class: "sum"}, cost));
   const left = view.budget - view.cost;
-  return el("div", {class: "sums"}, verdict,
+  return el("div", {}, verdict,
     el("p", {class: "sum"}, cost, el("small", {class: "muted"}, ` of ${money(view.budget, view.currency)}`)),
     el("meter", {min: 0, max: Math.max(view.budget, view.cost), high: view.budget, value: view.cost, "aria-label": `${cost} of the budget of ${money(view.budget, view.currency)}`}),
     el("p", {class: left < 0 ? "problem small" : "small muted"}, left < 0 ? `${money(-left, view.currency)} over the budget` : `${money(left, view.currency)} left`));
