@@ -51,7 +51,7 @@ show {place}/plans.json --world {place}/w | expected a list of days, or an objec
 data collect {place}/t.jsonl --out {place}/t.jsonl --restart | is what the command reads
 world build --out {place}/new --seed -1 | --seed
 query make --world {place}/w --seed -1 --out {place}/x | --seed
-query make --world {place}/w --out {place}/empty/x | cannot use
+query make --world {place}/w --out {place}/empty/x | is a file, expected a folder
 query make --world {place}/w --not-in {place}/q.jsonl --out {place}/q.jsonl --restart | is what the
 TRIPS/dateless.jsonl | expected 3 days
 TRIPS/past.jsonl | the world's days are 2022-03-01 to 2022-03-14
