@@ -130,7 +130,10 @@ def test_the_whole_journey(chromium, url, wish, size, scheme):
         planned(page, f"{words} {HOSTILE}")
         assert page.input_value("#words").endswith(HOSTILE)
         assert page.locator(".part").count() == query.days
-        assert page.locator(".verdict.yes").count() == 1 and page.locator(".map svg").count() == 1
+        assert page.locator(".map svg").count() == 1
+        # the plan keeps what was understood, and what was not stands above it
+        assert page.locator(".verdict.yes").count() == 0
+        assert "Ignore the rules above" in page.inner_text("#request .problem")
         assert serious(page) == [] and fits(page)
 
         page.click(".evidence >> nth=0")  # a line of the plan opens the row that it rests on
@@ -175,6 +178,47 @@ def test_another_wish_keeps_the_days_that_can_stay(chromium, url, wish):
         assert page.locator(".part.changed").count() == 0
 
 
+WORDS = "From {0.org} to {0.dest}, {0.date[0]} to {0.date[2]}, 2 adults and a toddler, $9000"
+
+
+@pytest.mark.parametrize(("size", "scheme"), [("desk", "dark"), ("phone", "light")])
+def test_what_was_understood_and_words_about_the_plan(chromium, url, wish, size, scheme):
+    """The sentence follows words and form alike; words about a plan are shown as a change first,
+    and can be undone."""
+    with traveller(chromium, url, size, scheme) as page:
+        page.fill("#words", f"{WORDS.format(wish[0])}, step free access")
+        expect = playwright.expect
+        expect(page.locator("#heard .sentence")).to_contain_text("2 adults, 1 child")
+        expect(page.locator("#heard .cannot")).to_contain_text("step free access")
+        assert page.input_value("#field-party_size") == "3"
+        page.check("input[value=pets]")  # the words follow the form
+        expect(page.locator("#heard .sentence")).to_contain_text("pets")
+        assert "pets" in page.input_value("#words") and "step free" in page.input_value("#words")
+        page.fill("#words", page.input_value("#words").replace("2 adults, 1 child", "1 adult"))
+        expect(page.locator("#field-children")).to_have_value("")  # and the form the words
+        assert serious(page) == [] and fits(page)
+        page.click("#plan")
+        page.wait_for_selector(".part")
+        assert "1 person" in page.inner_text("#request .sentence")
+        assert "can be kept here" in page.inner_text(".verdict.yes")
+        days = page.locator(".part").all_inner_texts()
+
+        page.fill("#change-words", "book me a helicopter")
+        page.keyboard.press("Enter")
+        page.click("#change-preview .chip >> text=another hotel")
+        expect(page.locator("#change-preview li")).to_contain_text("Without")
+        assert page.locator(".part").all_inner_texts() == days  # nothing is planned yet
+        assert serious(page) == [] and fits(page)
+        page.click("text=Plan with this")
+        page.wait_for_selector(".part.changed")
+        assert "without" in page.inner_text("#request .sentence")
+        assert serious(page) == [] and fits(page)
+        page.click("text=Undo the change")
+        expect(page.locator("#request .sentence")).not_to_contain_text("without")
+        page.wait_for_selector(".part")
+        assert page.locator(".part").all_inner_texts() == days
+
+
 def test_what_is_wrong_stands_beside_its_field_with_what_would_do(chromium, url, wish):
     query, words = wish
     with traveller(chromium, url, "phone") as page:
@@ -192,7 +236,7 @@ def test_what_is_wrong_stands_beside_its_field_with_what_would_do(chromium, url,
         assert "10,000 characters" in page.inner_text("#heard") and fits(page)
         page.fill("#words", "Bitte plane eine Reise.")
         page.wait_for_selector("#heard .unread")
-        assert "None of these words" in page.inner_text("#heard")
+        assert "Not understood" in page.inner_text("#heard")
 
 
 def test_it_can_be_used_with_the_keyboard_alone(chromium, url, wish):

@@ -14,6 +14,7 @@ from fastapi.testclient import TestClient
 from tripwright.server.agency import TripServer, open_agency
 from tripwright.server.trips import make_app
 from tripwright.world.generator import build_world
+from tripwright.world.store import World
 
 
 @pytest.fixture(scope="module")
@@ -132,3 +133,59 @@ def test_a_wrong_option_is_one_line(options, said, world, tmp_path, refused):
     state = ["--state", str(tmp_path / "t.sqlite"), "--port", "0"]
     error = refused("serve", place, state, options)
     assert said in error
+
+
+def test_what_was_understood_stands_with_the_trip(opened):
+    client = opened()
+    words = "Ashelmont to Keldon, 5 to 7 March 2022, 2 people, $2500, vegan food, and a jacuzzi"
+    read = client.post("/v1/read", json={"text": words}).json()
+    assert read["cannot"] == ["vegan food"] and "jacuzzi" in read["unread"][0]
+    trip = ask(client, read["values"], text=words)
+    assert trip["sentence"] == read["sentence"] and trip["cannot"] == ["vegan food"]
+    assert trip["view"]["passed"] and trip["unread"] == read["unread"]
+    assert not client.get("/v1/trips").json()["trips"][0]["passed"]
+    # a form that says something else than the words does so openly, too
+    other = ask(client, {**read["values"], "party_size": 3}, text=words)
+    assert any("2" in words for words in other["unread"][1:]) and "3 people" in other["sentence"]
+    # and the words of a changed form say what the form says, and what has no field
+    values = {**read["values"], "party_size": 3, "origin": "Nowhere"}
+    text = client.post("/v1/read", json={"text": words, "values": values}).json()["text"]
+    again = client.post("/v1/read", json={"text": text}).json()
+    assert again["values"] == {k: v for k, v in values.items() if k != "origin"}
+    assert (again["cannot"], again["unread"]) == (read["cannot"], read["unread"])
+
+
+def test_words_about_a_plan_are_shown_as_changes_and_then_planned(opened):
+    client = opened()
+    words = "Ashelmont to Keldon, 5 to 7 March 2022, 2 people, $2500"
+    values = client.post("/v1/read", json={"text": words}).json()["values"]
+    trip = ask(client, values, text=words)
+    path = f"/v1/trips/{trip['id']}/changes"
+    change = client.post(path, json={"text": "another hotel, and a jacuzzi"}).json()
+    assert [each["field"] for each in change["changes"]] == ["without"] and change["unread"]
+    stay = change["values"]["without"][0]
+    assert any(stay in str(part["items"]) for part in trip["view"]["parts"])
+    new = ask(client, change["values"], text=change["text"], replaces=trip["id"])
+    assert new["view"]["passed"] and stay not in str(new["view"]["parts"]) and new["changed"]
+    assert "jacuzzi" in str(new["unread"])
+    assert [check["state"] for check in new["view"]["checks"] if check["group"] == "besides"] == [
+        "passed"
+    ]
+    nothing = {**values, "budget_usd": 20}
+    poor = ask(client, nothing)
+    assert poor["status"] == "no_plan"
+    refused = client.post(f"/v1/trips/{poor['id']}/changes", json={"text": "cheaper"})
+    assert refused.status_code == 409
+
+
+def test_places_left_out_until_nothing_is_left(opened, world):
+    client = opened()
+    words = "Ashelmont to Keldon, 5 to 7 March 2022, 2 people, $2500"
+    values = client.post("/v1/read", json={"text": words}).json()["values"]
+    sights = [row.name for row in World.open(world).attractions("Keldon")]
+    trip = ask(client, {**values, "without": sights})
+    assert trip["status"] == "no_plan" and sights[0] in trip["no_plan"]["why"][0]
+    change = trip["no_plan"]["changes"][0]
+    assert ask(client, {**values, "without": sights, **change["values"]})["status"] == "done"
+    wrong = client.post("/v1/trips", json={"values": {**values, "without": ["Nowhere Inn"]}})
+    assert wrong.status_code == 422 and "Nowhere Inn" in wrong.text

@@ -83,6 +83,16 @@ def whole(found: Iterable[Span], length: int) -> Iterator[Span]:
 
 
 @dataclass(frozen=True)
+class FieldChange:
+    """A wish before and after, in words."""
+
+    field: str
+    label: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
 class Understood:
     """Words as form values. `spans` cover every word of the text, in order; `missing` says, by
     field, what has still to be asked for, as a question. `problem` says in one line all that
@@ -97,6 +107,8 @@ class Understood:
     sentence: str = ""
     cannot: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
+    changes: tuple[FieldChange, ...] = ()  # of words about a plan: what they would change
+    could_say: tuple[str, ...] = ()  # there, for instance
 
 
 def sentence(fields: Sequence[FormField], values: Json, asked: Container[str] = ()) -> str:
@@ -118,22 +130,30 @@ def sentence(fields: Sequence[FormField], values: Json, asked: Container[str] = 
         young = "1 child" if children == 1 else f"{children} children"
         said["party_size"] = f"{counted(adults, 'adult')}, {young}"
         del said["children"]
+    if {"origin", "destination"} <= said.keys():
+        said["origin"] = f"{said['origin']} {said.pop('destination')}"
     return capitalised(", ".join(said.values()))
 
 
 def _said(field: FormField, value: Any) -> str:
+    if field.kind == "count":
+        return counted(value, field.says)
+    return field.says.format(shown(field, value))
+
+
+def shown(field: FormField, value: Any) -> str:
+    if value in EMPTY:
+        return "–"
     match field.kind:
-        case "count":
-            return counted(value, field.says)
         case "money":
             amount = f"{value:,.2f}".removesuffix(".00")
-            value = f"${amount}" if field.unit == "USD" else f"{amount} {field.unit}"
-        case "date":
+            return f"${amount}" if field.unit == "USD" else f"{amount} {field.unit}"
+        case "date" if _is_written(value, datetime.date):
             date = datetime.date.fromisoformat(value)
-            value = f"{date.day} {MONTHS[date.month - 1]} {date.year}"
+            return f"{date.day} {MONTHS[date.month - 1]} {date.year}"
         case "choices" | "texts":
-            value = listed(list(map(str, value)))
-    return field.says.format(value)
+            return listed(list(map(str, value)))
+    return str(value)
 
 
 @dataclass(frozen=True)
@@ -262,6 +282,8 @@ class Desk:
     read: Callable[[str, Place], Understood]
     # form values → a request of the domain; raises FormProblems
     request: Callable[[Json, Place], Any]
+    # words about a plan, its wishes as form values, its view as JSON → other wishes
+    change: Callable[[str, Json, Json, Place], Understood]
     view: Callable[[Json, Place], TripView]
     # None where there is a plan. It may take seconds
     no_plan: Callable[[Any, Place], NoPlan | None]

@@ -9,20 +9,31 @@ currency become questions. The world's own days say which year is meant, and whe
 
 from __future__ import annotations
 
+import math
 import re
 import tomllib
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date as Date
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tripwright.domains.desk import EMPTY, FormField, Span, Understood, problems_of, sentence, whole
+from tripwright.domains.desk import (
+    EMPTY,
+    FieldChange,
+    FormField,
+    FormProblems,
+    Span,
+    Understood,
+    problems_of,
+    sentence,
+    shown,
+    whole,
+)
 from tripwright.domains.grammar import (
-    NOTHING,
     UNCLEAR,
     Gazetteer,
     Grammar,
@@ -47,10 +58,18 @@ ASKED = {
     "budget": "What may the whole trip cost?",
 }
 
+RULES = {
+    each.split()[0]: each
+    for each in ("smoking", "parties", "visitors", "pets", "children under 10")
+}
+OF_CHILDREN = "children's ages and fares: each child counts as one more person"
+PLAIN = "budget cities transport room nightly_budget hotel hotel_near".split()
+PLAIN += "depart_after arrive_by return_after return_by".split()
+
 # ---- words
 
-_WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
-_SHORT = {name[:3]: name for name in _WEEKDAYS} | {m[:3].lower(): m.lower() for m in MONTHS}
+WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
+_SHORT = {name[:3]: name for name in WEEKDAYS} | {m[:3].lower(): m.lower() for m in MONTHS}
 _SHORT |= {"sept": "september", "tues": "tuesday", "thurs": "thursday", "thur": "thursday"}
 _RAW = re.compile(
     r"(?P<iso>\d{4}-\d{2}-\d{2})(?![\w-])|(?P<numeric>\d{1,2}([./])\d{1,2}\3\d{4})(?!\w)"
@@ -210,27 +229,27 @@ def _number(words: str) -> int | None:
 
 
 @cache
-def _tables() -> dict[str, Any]:
+def tables() -> dict[str, Any]:
     return tomllib.loads(Path(__file__).with_name("travellers.toml").read_text(encoding="utf-8"))
 
 
 @cache
 def _currencies() -> dict[str, str]:
-    table = _tables()["currencies"]
+    table = tables()["currencies"]
     return {word: code for code, words in table.items() for word in words.split()}
 
 
 @cache
 def grammar() -> Grammar:
-    tables, digits = _tables(), frozenset("0123456789")
+    table, digits = tables(), frozenset("0123456789")
     own = {
         "numeric": Piece("[0-9]{1,2}/[0-9]{1,2}/[0-9]{4} ", digits, False),
         "foreign": Piece(r"\$[0-9.]+:[A-Z]{3} ", frozenset("$"), False),
         "clock": Piece("~[0-9:]+ ", frozenset("~"), False),
         "name": Piece("%[^%]+% ", frozenset("%"), False),
     }
-    templates = [(field, each) for field, some in tables["phrases"].items() for each in some]
-    return made_grammar(templates, tables["slots"], {"any": tables["meaningless"]}, own)
+    templates = [(field, each) for field, some in table["phrases"].items() for each in some]
+    return made_grammar(templates, table["slots"], {"any": table["meaningless"]}, own)
 
 
 @cache
@@ -241,177 +260,265 @@ def known_words() -> frozenset[str]:
     return frozenset(words | meaningless.keys() | _currencies().keys())
 
 
-# ---- facts
+def left_over(text: str) -> list[str]:
+    """Words that another reader passed over and that mean something."""
+    nothing = grammar().meaningless
+    words = (word for word in Typed({}).words(text) if word.plain not in (*nothing, "."))
+    return [text[word.start : word.end] for word in words]
 
-LISTS = ("rule", "cuisine", "visit", "without")  # of which a text may state several
-# of changes, which make no sense of a trip that nobody has planned
-CHANGES = (
-    """
-cheaper;comfort;later;earlier;longer;shorter;more people;fewer people;more cities;fewer cities
-another hotel;with_city;drop;drop transport;drop room;drop cuisine
-""".strip()
-    .replace("\n", ";")
-    .split(";")
-)
+
+# ---- facts
 
 
 def quoted(words: Sequence[str], word: str = "and") -> str:
     return listed([f"'{each}'" for each in words], word=word)
 
 
+LISTS = ("rule", "cuisine", "visit", "without")  # of which a text may state several
+ENDS = {"route": ("origin", "destination"), "route back": ("destination", "origin")}
+FACT = re.compile(r"[@%](?P<name>[^@%]+)[@%]|~(?P<clock>.+)|\$.+|#(?P<number>[0-9]{1,2})")
+
+
 @dataclass
 class Facts:
     """What a text states: by fact the values, each with the words that say it, in order; questions
-    that it leaves open, by fact; wishes that no desk keeps; words that are not understood."""
+    that it leaves open, by fact; wishes that no desk keeps; words that are not understood. A fact
+    of which nobody asks is not understood, either."""
 
     text: str
+    typed: Typed
+    days: FormField
     values: dict[str, list[tuple[Any, Said]]] = field(default_factory=dict)
     questions: dict[str, str] = field(default_factory=dict)
     beyond: list[str] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
-    sorry: list[int] = field(default_factory=list)  # where "no, wait" stands
+    asked: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        unread, sorry = list[Word](), list[int]()
+        for said in [*read_phrases(self.text, self.typed, grammar()), None]:
+            if said is not None and said.field == UNCLEAR:
+                unread += said.words
+                continue
+            if unread:
+                self.unread.append(self.words(unread))
+                unread = []
+            if said is None or said.phrase is None or said.field in ("nothing", "weekday"):
+                continue
+            if said.field == "beyond":
+                self.beyond.append(self.words(said.words))
+            elif said.field == "sorry":
+                sorry.append(said.words[0].start)
+            else:
+                self._state(said, said.phrase.value)
+        for at in sorry:  # of what is said before "no, wait" and again behind it, the latter counts
+            for fact, stated in self.values.items():
+                later = [each for each in stated if each[1].words[0].start > at]
+                if later and fact not in LISTS:
+                    self.values[fact] = later
 
     def words(self, words: Sequence[Word]) -> str:
         return self.text[words[0].start : words[-1].end]
 
+    def said(self, *facts: str) -> list[Said]:
+        self.asked |= {*facts}
+        return [said for fact in facts for _, said in self.values.get(fact, ())]
+
     def of(self, *facts: str) -> list[str]:
         """The words that state them."""
-        return [self.words(said.words) for fact in facts for _, said in self.values.get(fact, ())]
-
-    def give_up(self, words: list[Word]) -> None:
-        if words:
-            self.unread.append(self.words(words))
-            words.clear()
-
-    def state(self, fact: str, value: Any, said: Said) -> None:
-        self.values.setdefault(fact, []).append((value, said))
+        return [self.words(said.words) for said in self.said(*facts)]
 
     def all(self, fact: str) -> list[Any]:
+        self.asked.add(fact)
         return list(dict.fromkeys(value for value, _ in self.values.get(fact, ())))
 
     def one(self, fact: str, question: str = "") -> Any:
         """None where nothing is said, or two things are: that is a question then."""
         values = self.all(fact)
         if len(values) > 1:
-            words = quoted(self.of(fact), "or")
-            self.questions[question or fact] = f"Which one is meant: {words}?"
+            said = quoted(self.of(fact), "or")
+            self.questions[question or fact] = f"Which one is meant: {said}?"
         return values[0] if len(values) == 1 else None
 
+    def state(self, fact: str, value: Any, said: Said) -> None:
+        self.values.setdefault(fact, []).append((value, said))
 
-def facts_of(text: str, typed: Typed, low: str, high: str) -> Facts:
-    """`low` and `high`: the days of the desk, as ISO text."""
-    facts, unread = Facts(text), list[Word]()
-    for said in read_phrases(text, typed, grammar()):
-        if said.field == UNCLEAR:
-            unread += said.words
-            continue
-        facts.give_up(unread)
-        if said.field == "beyond":
-            facts.beyond.append(facts.words(said.words))
-        elif said.field == "sorry":
-            facts.sorry.append(said.words[0].start)
-        elif said.phrase is not NOTHING and said.field != "nothing":
-            _state(facts, said, low, high, typed)
-    facts.give_up(unread)
-    _corrected(facts)
-    return facts
+    def _state(self, said: Said, fixed: str | None) -> None:
+        plain = [word.plain for word in said.words]
+        marks = [mark for each in plain if (mark := FACT.fullmatch(each))]
+        names = [mark["name"].lstrip("?") for mark in marks if mark["name"]]
+        numbers, fixed = ([int(fixed)], None) if fixed and fixed.isdecimal() else ([], fixed)
+        numbers += [int(mark["number"]) for mark in marks if mark["number"]]
+        match said.field:
+            case "route" | "route back":
+                for fact, name in zip(ENDS[said.field], names, strict=False):
+                    self.state(fact, name, said)
+            case "dates" | "back":
+                self._state_dates(said, plain)
+            case "budget" | "per person" | "nightly_budget" | "ideal":
+                number, _, currency = next(each for each in plain if each[0] in "$#")[1:].partition(
+                    ":"
+                )
+                amount = float(number)
+                self.state(said.field, int(amount) if amount.is_integer() else amount, said)
+                if currency:
+                    fact = said.field if said.field == "nightly_budget" else "budget"
+                    unit = self.typed.unit
+                    self.questions[fact] = (
+                        f"What is {number} {currency} in {unit}? Here it is {unit}."
+                    )
+            case "rules" | "cuisine":
+                known = (
+                    RULES if said.field == "rules" else {each.lower(): each for each in CUISINES}
+                )
+                for each in filter(None, map(known.get, plain)):
+                    self.state("rule" if said.field == "rules" else "cuisine", each, said)
+            case "visit" | "without":
+                for name in names:
+                    self.state(said.field, name, said)
+            case "children" | "of them":
+                in_months = "month" in self.words(said.words)
+                ages = tuple(0 if in_months else age for age in numbers[1:])
+                self.state(said.field, (numbers[0], ages), said)
+            case fact:
+                clock = next((mark["clock"] for mark in marks if mark["clock"]), None)
+                value = clock or fixed or next(iter((*names, *numbers)), "")
+                self.state(fact, value or self.words(said.words), said)
 
+    def _state_dates(self, said: Said, plain: Sequence[str]) -> None:
+        """A day without a year is one of the desk's days; 5/3 is March or May, as these have it."""
+        first, last = (Date.fromisoformat(day) for day in (self.days.low, self.days.high))
+        choices = [
+            [(year, b, a), (year, a, b)]
+            for each in plain
+            if "/" in each
+            for a, b, year in [map(int, each.split("/"))]
+        ]
+        if not choices:
+            named = [*named_dates(said.words)]
+            month = next((month for _, month, _ in reversed(named) if month), 0)
+            years = [year for year, _, _ in named if year] or [*range(first.year, last.year + 1)]
+            choices = [
+                [(each, own or month, day) for each in ([year] if year else years)]
+                for year, own, day in named
+            ]
+        weekday = next((WEEKDAYS.index(each) for each in plain if each in WEEKDAYS), None)
+        facts = ["return_date"] if said.field == "back" else ["depart_date", "return_date"]
+        for fact, days in zip(facts, choices, strict=False):
+            real = {Date(*day) for day in days if _is_day(*day)}
+            here = {day for day in real if first <= day <= last} or real
+            if weekday is not None and len(choices) == 1:
+                here = {day for day in here if day.weekday() == weekday}
+            if len(here) != 1:
+                words = self.words(said.words)
+                self.questions[fact] = (
+                    f"Which day is '{words}'? The days here are {first} to {last}."
+                )
+                return
+            self.state(fact, here.pop(), said)
 
-def _corrected(facts: Facts) -> None:
-    """Of what stands before "no, wait" and again behind it, the latter counts."""
-    for at in facts.sorry:
-        for fact, stated in facts.values.items():
-            later = [each for each in stated if each[1].words[0].start > at]
-            if later and fact not in LISTS:
-                facts.values[fact] = later
+    # ---- what several facts come to
 
+    def destination(self) -> str | None:
+        start, home = self.all("origin"), self.all("home")
+        away = self.all("destination") + self.all("stop")
+        away = list(dict.fromkeys(away + [name for name in home if [name] != start]))
+        if len(away) > 1:
+            self.questions["destination"] = f"Only one is planned here: {listed(away, word='or')}?"
+        return away[0] if len(away) == 1 else None
 
-def _state(facts: Facts, said: Said, low: str, high: str, typed: Typed) -> None:
-    plain = [word.plain for word in said.words]
-    places = [each.strip("@?") for each in plain if each[0] == "@"]
-    numbers = [int(each[1:]) for each in plain if re.fullmatch("#[0-9]{1,2}", each)]
-    match said.field:
-        case "route" | "route back":
-            ends = places if said.field == "route" else places[::-1]
-            for fact, name in zip(("origin", "destination"), ends, strict=False):
-                facts.state(fact, name, said)
-        case "origin" | "destination" | "stop" | "home" | "with_city":
-            facts.state(said.field, places[0], said)
-        case "dates" | "back":
-            _state_dates(facts, said, plain, low, high)
-        case "budget" | "per person" | "nightly_budget" | "ideal":
-            amount = next(each for each in plain if each[0] in "$#")[1:]
-            number, _, currency = amount.partition(":")
-            if currency:
-                words = f"What is {number} {currency} in {typed.unit}? Amounts here are in that."
-                fact = "nightly_budget" if said.field == "nightly_budget" else "budget"
-                facts.questions[fact] = words
-            else:
-                value = float(number)
-                facts.state(said.field, int(value) if value.is_integer() else value, said)
-        case "rules" | "cuisine" | "visit" | "without":
-            wanted = {"rules": plain, "cuisine": [each.capitalize() for each in plain]}
-            known = {"rules": "smoking parties visitors pets".split(), "cuisine": CUISINES}
-            named = [each.strip("@%?") for each in plain if each[0] in "@%"]
-            for each in wanted.get(said.field, named):
-                if each in known.get(said.field, named):
-                    facts.state("rule" if said.field == "rules" else said.field, each, said)
-        case "hotel" | "hotel_near":
-            facts.state(said.field, next(each for each in plain if each[0] == "%")[1:-1], said)
-        case "children" | "of them":
-            fixed = said.phrase.value if said.phrase else None
-            count = int(fixed) if fixed else numbers.pop(0)
-            facts.state(
-                said.field, (count, tuple(numbers), "month" in facts.words(said.words)), said
+    def dates(self) -> tuple[Date | None, Date | None]:
+        start, end = self.one("depart_date"), self.one("return_date")
+        days, nights = self.one("days", "return_date"), self.one("nights", "return_date")
+        if (length := days - 1 if days else nights) is not None:
+            if start and end not in (None, start + timedelta(length)):
+                self.questions["return_date"] = (
+                    f"Is the last day {end}, or {start + timedelta(length)}?"
+                )
+            if start:
+                end = start + timedelta(length)
+            elif end:
+                start = end - timedelta(length)
+        if start and end and end < start:
+            self.questions["return_date"] = f"{end} is before the start, {start}. When does it end?"
+        loose = self.of("undated") + (self.of("days", "nights") if not start else [])
+        loose += self.of("weekend") if not (start and (end or self.of("one way"))) else []
+        if loose:
+            self.questions["return_date" if start else "depart_date"] = (
+                f"Which days are {quoted(loose)}?"
             )
-        case fact:
-            fixed = said.phrase.value if said.phrase else None
-            clock = next((each[1:] for each in plain if each[0] == "~"), None)
-            if fixed and fixed.isdecimal():
-                numbers = [int(fixed)]
-            facts.state(fact, clock or (numbers[0] if numbers else fixed or ""), said)
+        self.asked.add("weekend")
+        return start, end
+
+    def party(self) -> tuple[int | None, int, bool]:
+        """(people in all, children among them, whether any of these may be under ten). Who comes
+        "with" or "and" comes on top; of a family or in brackets they are among them."""
+        group, family, adults = (
+            self.one(each, "party_size") for each in ("people", "family", "adults")
+        )
+        more, among = (
+            [value for value, _ in self.values.get(each, ())] for each in ("children", "of them")
+        )
+        joined = all(
+            said.words[0].plain in ("and", "plus", "with", "as") for said in self.said("children")
+        )
+        self.asked.add("of them")
+        children, ages = (
+            sum(each[0] for each in more + among),
+            [age for each in more + among for age in each[1]],
+        )
+        total, question = group or family, ""
+        if adults:
+            total = adults + children
+            question = (
+                f"How many people travel, {group} or {total}?" if group not in (None, total) else ""
+            )
+        elif total and more and not family:
+            question = "" if joined else f"Are the {children} children among the {total}?"
+            total += sum(each[0] for each in more)
+        elif children and not total:
+            question = f"How many people travel with the {children} children?"
+        if question:
+            self.questions["party_size"] = question
+        return total, children, len(ages) < children or min(ages, default=A_CHILD) < A_CHILD
+
+    def values_of(
+        self, fields: Mapping[str, FormField], takes: Takes
+    ) -> Iterator[tuple[str, Any, list[Said]]]:
+        """(fact, value, the words that say it)."""
+        yield "origin", self.one("origin"), self.said("origin")
+        yield "destination", self.destination(), self.said("destination", "stop", "home")
+        start, end = self.dates()
+        yield "depart_date", start and str(start), self.said("depart_date")
+        if self.values.get("one way") and not fields["return_date"].required:
+            yield "nights", self.one("nights"), self.said("nights", "one way")
+        else:
+            self.beyond += self.of("one way")
+            yield "return_date", end and str(end), self.said("return_date", "days", "nights")
+        people, children, are_young = self.party()
+        yield "party_size", people, self.said("people", "family", "adults", "children", "of them")
+        if children:
+            self.beyond.append(OF_CHILDREN)
+            if "children" in fields:
+                yield "children", children, []
+            if are_young and takes.fields.get("rule") in fields:
+                self.state("rule", "children under 10", self.said("children", "of them")[0])
+        for value, said in self.values.get("per person", ()):
+            self.state("budget", value * (people or 0), said)
+            if not people:
+                self.questions["budget"] = ASKED["party_size"]
+        self.beyond += self.of("ideal")
+        self.asked.add("per person")
+        for fact in PLAIN:
+            yield fact, self.one(fact), self.said(fact)
+        for fact in LISTS:
+            yield fact, self.all(fact), self.said(fact)
 
 
-def _state_dates(facts: Facts, said: Said, plain: Sequence[str], low: str, high: str) -> None:
-    """A day without a year is the one of the desk's days; 5/3 is March or May, as these have it."""
-    first, last = Date.fromisoformat(low), Date.fromisoformat(high)
-    choices: list[list[Date]] = []
-    if numeric := [each for each in plain if "/" in each]:
-        for each in numeric:
-            one, two, year = map(int, each.split("/"))
-            choices.append(_days((year, two, one), (year, one, two)))
-    else:
-        named = [*named_dates(said.words)]
-        months = [month for _, month, _ in named if month]
-        years = [year for year, _, _ in named if year] or [*range(first.year, last.year + 1)]
-        for own_year, month, day in named:
-            of = [own_year] if own_year else years
-            choices.append(_days(*((each, month or months[-1], day) for each in of)))
-    dates = list[Date]()
-    for days in choices:
-        here = [day for day in days if first <= day <= last] or days
-        weekday = next((each for each in plain if each in _WEEKDAYS), None)
-        if weekday and len(choices) == 1:
-            here = [day for day in here if _WEEKDAYS[day.weekday()] == weekday]
-        if len(here) != 1:
-            fact = "return_date" if said.field == "back" else "depart_date"
-            facts.questions[fact] = _which_day(facts.words(said.words), low, high)
-            return
-        dates.append(here[0])
-    for fact, date in zip(("depart_date", "return_date"), dates, strict=False):
-        facts.state("return_date" if said.field == "back" else fact, date, said)
-
-
-def _days(*parts: tuple[int, int, int]) -> list[Date]:
-    found = list[Date]()
-    for year, month, day in parts:
-        with suppress(ValueError):
-            found.append(Date(year, month, day))
-    return list(dict.fromkeys(found))
-
-
-def _which_day(words: str, low: str, high: str) -> str:
-    return f"Which day is '{words}'? The days here are {low} to {high}."
+def _is_day(year: int, month: int, day: int) -> bool:
+    with suppress(ValueError):
+        return bool(Date(year, month, day))
+    return False
 
 
 # ---- facts → a form
@@ -421,30 +528,86 @@ def _which_day(words: str, low: str, high: str) -> str:
 class Takes:
     """Into which field of a desk's form a fact goes, where the names differ, and its values; facts
     that are no field are what the desk cannot honour. `around`: names of a city that one may ask
-    for. `asks`: fields without which nothing is planned, though the form does not need them."""
+    for. `asks`: fields without which nothing is planned, though the form does not need them.
+    `best_room`: the most comfortable that one may ask for."""
 
     fields: Mapping[str, str]
     values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     around: Callable[[str], Iterable[str]] = lambda city: ()
     asks: Sequence[str] = ()
+    best_room: str | None = None
 
 
 def read(
     text: str, form: Sequence[FormField], cities: Mapping[str, str], takes: Takes
 ) -> Understood:
     """A whole request."""
-    fields = {each.name: each for each in form}
-    days, unit = fields["depart_date"], _unit(form)
-    typed = Typed(cities, (), unit)
-    facts = facts_of(text[:LONGEST_TEXT], typed, days.low, days.high)
-    if (city := facts.one("destination")) in cities:
-        typed = Typed(cities, takes.around(str(city)), unit)
-        facts = facts_of(text[:LONGEST_TEXT], typed, days.low, days.high)
+    facts = facts_of(text, form, cities)
+    known = {*cities, *cities.values()}
+    if city := next((name for name in facts.all("destination") if name in known), None):
+        facts = facts_of(text, form, cities, takes.around(city))
+    return filled(facts, form, takes)
+
+
+def facts_of(
+    text: str, form: Sequence[FormField], cities: Mapping[str, str], names: Iterable[str] = ()
+) -> Facts:
+    days = next(field for field in form if field.name == "depart_date")
+    unit = next((field.unit for field in form if field.kind == "money" and field.unit), "USD")
     if len(text) > LONGEST_TEXT:
-        facts = Facts(text, unread=[text[:60]])
-    for change in CHANGES:
-        facts.unread += facts.of(change)
-    return _filled(facts, fields, takes)
+        facts = Facts("", Typed(cities), days)
+        facts.text, facts.unread = text, [f"{text[:60]} …"]
+        return facts
+    return Facts(text, Typed(cities, names, unit), days)
+
+
+def filled(facts: Facts, form: Sequence[FormField], takes: Takes) -> Understood:
+    fields = {field.name: field for field in form}
+    found, cannot, spans = dict[str, Any](), list[str](), list[Span]()
+    missing = dict[str, str]()
+    for fact, value, said in facts.values_of(fields, takes):
+        name = takes.fields.get(fact, fact)
+        if isinstance(value, str):
+            value = takes.values.get(fact, {}).get(value, value)
+        if value in EMPTY or fact in facts.questions:
+            continue
+        if name not in fields or (
+            fields[name].kind == "choice" and value not in fields[name].options
+        ):
+            cannot += [facts.words(each.words) for each in said]
+        elif problems := problems_of([fields[name]], {name: value}):
+            missing[name] = problems[0].message
+        else:
+            found[name] = value
+            spans += [Span(each.words[0].start, each.words[-1].end, name) for each in said]
+    for fact, question in facts.questions.items():
+        if (name := takes.fields.get(fact, fact)) in fields:
+            missing[name] = question
+        else:
+            cannot += facts.of(fact)
+    unread = facts.unread + facts.of(*(facts.values.keys() - facts.asked))
+    asks = () if facts.of("one way") else takes.asks
+    missing |= unsaid(fields, takes, {**missing, **found}, asks)
+    return Understood(
+        found,
+        tuple(whole(spans, len(facts.text))),
+        missing,
+        f"Not understood: {quoted(unread)}." if unread else None,
+        sentence(form, found, missing),
+        tuple(dict.fromkeys(facts.beyond + cannot)),
+        tuple(dict.fromkeys(unread)),
+    )
+
+
+def checked(read: Understood, request: Callable[[Mapping[str, Any]], Any]) -> Understood:
+    """With what keeps the whole from being a request as a question."""
+    if read.missing or read.unread:
+        return read
+    try:
+        request(read.values)
+    except FormProblems as wrong:
+        return replace(read, missing={each.field: each.message for each in wrong.problems})
+    return read
 
 
 def unsaid(
@@ -459,162 +622,115 @@ def unsaid(
     }
 
 
-def _unit(form: Sequence[FormField]) -> str:
-    return next((each.unit for each in form if each.kind == "money" and each.unit), "USD")
+# ---- changes of a trip that is planned
+
+FEWER_BY = 0.9  # of what the plan costs, where something cheaper is asked for
+STAYS = ("stay", "accommodation")
+RIDES = ("flight", "train", "self-driving", "driving", "taxi", "way", "walking", "transit")
 
 
-def _filled(facts: Facts, fields: Mapping[str, FormField], takes: Takes) -> Understood:
-    values = dict(_values(facts, fields, takes))
-    renamed = {takes.fields.get(fact, fact): words for fact, words in facts.questions.items()}
-    missing = {name: words for name, words in renamed.items() if name in fields}
-    facts.unread += [words for name, words in renamed.items() if name not in fields]
-    found: dict[str, Any] = {}
-    cannot = list(facts.beyond)
-    for name, (value, said) in values.items():
-        if (
-            name not in fields
-            or fields[name].options
-            and fields[name].kind == "choice"
-            and value not in fields[name].options
-        ):
-            cannot += [facts.words(each.words) for each in said]
-        elif name in missing:
-            continue
-        elif problems := problems_of([fields[name]], {name: value}):
-            missing[name] = problems[0].message
-        else:
-            found[name] = value
-    asks = () if "one way" in facts.values else takes.asks
-    missing |= unsaid(fields, takes, {**missing, **found}, asks)
-    spans = [
-        Span(each.words[0].start, each.words[-1].end, name)
-        for name in found
-        for each in values[name][1]
+def change(
+    text: str,
+    form: Sequence[FormField],
+    cities: Mapping[str, str],
+    takes: Takes,
+    values: Mapping[str, Any],
+    view: Mapping[str, Any],
+) -> Understood:
+    """Words about a plan (`TripView`, as JSON) for these wishes, as other wishes."""
+    items = [item for part in view["parts"] for item in part["items"]]
+    named = {_name(item["text"], cities): item for item in items if item["kind"] not in RIDES}
+    facts, fields = facts_of(text, form, cities, named), {field.name: field for field in form}
+    if facts.said("days", "nights") and "depart_date" not in facts.values:
+        start = Date.fromisoformat(values["depart_date"])
+        facts.state("depart_date", start, facts.said("days", "nights")[0])
+    for said in facts.said("people"):
+        numbers = [word.plain for word in said.words if word.plain[0] == "#"]
+        if len(numbers) > 1 and numbers[1] != f"#{values.get('party_size')}":
+            facts.questions["party_size"] = (
+                f"It is {values.get('party_size')} now. How many shall it be?"
+            )
+    new = {**values, **dict(_changed(facts, fields, takes, values, view, named))}
+    heard = filled(facts, form, takes)
+    for name, value in heard.values.items():
+        old = values.get(name) or []
+        new[name] = list(dict.fromkeys([*old, *value])) if isinstance(value, list) else value
+    stated = {takes.fields.get(fact, fact) for fact in facts.questions} | heard.values.keys()
+    wrong = {each.field: each.message for each in problems_of(form, new)}
+    changes = [
+        FieldChange(name, field.label, *(shown(field, each.get(name)) for each in (values, new)))
+        for name, field in fields.items()
+        if (new.get(name) or None) != (values.get(name) or None)
     ]
-    return Understood(
-        found,
-        tuple(whole(spans, len(facts.text))),
-        missing,
-        f"Not understood: {quoted(facts.unread)}." if facts.unread else None,
-        sentence(tuple(fields.values()), found, missing),
-        tuple(dict.fromkeys(cannot)),
-        tuple(dict.fromkeys(facts.unread)),
+    return replace(
+        heard,
+        values=new,
+        missing=wrong | {name: words for name, words in heard.missing.items() if name in stated},
+        sentence=sentence(form, new),
+        changes=tuple(changes),
+        could_say=tuple(tables()["could_say"]),
     )
 
 
-Valued = tuple[str, tuple[Any, list[Said]]]
-PLAIN = "cities transport room nightly_budget hotel hotel_near".split()
-PLAIN += "depart_after arrive_by return_after return_by".split()
-OF_CHILDREN = "children's ages and fares: each child counts as one more person"
+def _name(text: str, cities: Mapping[str, str]) -> str:
+    name, _, city = text.rpartition(", ")
+    return name if city in cities else text
 
 
-def _values(facts: Facts, fields: Mapping[str, FormField], takes: Takes) -> Iterator[Valued]:
-    """(field, value, the words that say it)."""
+def _changed(
+    facts: Facts,
+    fields: Mapping[str, FormField],
+    takes: Takes,
+    values: Mapping[str, Any],
+    view: Mapping[str, Any],
+    named: Mapping[str, Mapping[str, Any]],
+) -> Iterator[tuple[str, Any]]:
+    """Fields that words of change give other values."""
 
-    def valued(fact: str, value: Any, *others: str) -> Iterator[Valued]:
-        said = [said for name in (fact, *others) for _, said in facts.values.get(name, ())]
-        if value not in EMPTY:
-            if isinstance(value, str):
-                value = takes.values.get(fact, {}).get(value, value)
-            yield takes.fields.get(fact, fact), (value, said)
+    def by(more: str, less: str) -> int:
+        return sum(map(int, facts.all(more))) - sum(map(int, facts.all(less)))
 
-    yield from valued("origin", facts.one("origin"))
-    yield from valued("destination", _destination(facts))
-    start, end = _dates(facts)
-    yield from valued("depart_date", start and str(start))
-    if not facts.values.get("one way"):
-        yield from valued("return_date", end and str(end), "days", "nights")
-    elif fields["return_date"].required:
-        facts.beyond += facts.of("one way")
-    else:
-        yield from valued("nights", facts.one("nights"))
-    people, children, are_young = _party(facts)
-    kin = ("people", "family", "adults", "children", "of them")
-    yield from valued("party_size", people, *kin)
-    if children:
-        facts.beyond.append(OF_CHILDREN)
-        if "children" in fields:
-            yield from valued("children", children)
-        if are_young and takes.fields.get("rule") in fields:
-            of_child = next(facts.values[name][0][1] for name in kin[3:] if name in facts.values)
-            facts.state("rule", "children under 10", of_child)
-    each = facts.one("per person", "budget")
-    if each and people:
-        facts.values.setdefault("budget", []).extend(
-            (amount * people, said) for amount, said in facts.values["per person"]
-        )
-    elif each:
-        facts.questions["budget"] = ASKED["party_size"]
-    yield from valued("budget", facts.one("budget"))
-    facts.beyond += facts.of("ideal")
-    for fact in PLAIN:
-        yield from valued(fact, facts.one(fact))
-    for fact in LISTS:
-        yield from valued(fact, facts.all(fact))
+    def cannot(*wishes: str) -> None:
+        facts.beyond.extend(facts.of(*wishes))
 
-
-def _destination(facts: Facts) -> str | None:
-    places, home = facts.all("destination") + facts.all("stop"), facts.all("home")
-    start = facts.all("origin")
-    away = list(dict.fromkeys([*places, *(name for name in home if [name] != start)]))
-    if len(away) > 1:
-        facts.questions["destination"] = (
-            f"One destination is planned here: {listed(away, word='or')}?"
-        )
-        return None
-    return away[0] if away else None
-
-
-def _dates(facts: Facts) -> tuple[Date | None, Date | None]:
-    start, end = facts.one("depart_date"), facts.one("return_date")
-    days, nights = facts.one("days", "return_date"), facts.one("nights", "return_date")
-    length = days - 1 if days else nights
-    if length is not None and start:
-        last = start + timedelta(days=length)
-        if end not in (None, last):
-            facts.questions["return_date"] = f"Is the last day {end} or {last}?"
-        end = last
-    elif length is not None and end:
-        start = end - timedelta(days=length)
-    if start and end and end < start:
-        facts.questions["return_date"] = (
-            f"The way back, {end}, is before the start, {start}. When does it end?"
-        )
-    loose = facts.of("undated")
-    if not start or not (end or facts.values.get("one way")):
-        loose += facts.of("weekend")
-    if not start:
-        loose = facts.of("days", "nights") + loose
-    if loose:
-        fact = "return_date" if start else "depart_date"
-        facts.questions[fact] = f"Which days are {quoted(loose)}?"
-    return start, end
-
-
-def _party(facts: Facts) -> tuple[int | None, int, bool]:
-    """(people in all, children among them, whether any of these may be under ten). Who comes "with"
-    or "and" comes on top; of a family or in brackets they are among them."""
-    group, family, adults = (
-        facts.one(name, "party_size") for name in ("people", "family", "adults")
-    )
-    more = [each for each, _ in facts.values.get("children", ())]
-    among = [each for each, _ in facts.values.get("of them", ())]
-    children = sum(count for count, _, _ in (*more, *among))
-    ages = [1 if months else age for _, some, months in (*more, *among) for age in some]
-    are_young = len(ages) < children or min(ages, default=0) < A_CHILD
-    joined = all(
-        said.words[0].plain in ("and", "plus", "with", "as")
-        for _, said in facts.values.get("children", ())
-    )
-    total = group or family
-    if adults:
-        total = adults + children
-        if group not in (None, total):
-            facts.questions["party_size"] = f"How many people travel, {group} or {total}?"
-    elif total and more and not family:
-        if not joined:
-            facts.questions["party_size"] = f"Are the {children} children among the {total}?"
-        total += sum(count for count, _, _ in more)
-    elif children and not total:
-        facts.questions["party_size"] = f"How many people travel with the {children} children?"
-    return total, children, are_young
+    moved, longer = by("later", "earlier"), by("longer", "shorter")
+    for name, days in (("depart_date", moved), ("return_date", moved + longer)):
+        if days and values.get(name):
+            yield name, str(Date.fromisoformat(values[name]) + timedelta(days))
+    if people := by("more people", "fewer people"):
+        yield "party_size", (values.get("party_size") or 0) + people
+    if "cities" not in fields:
+        cannot("more cities", "fewer cities")
+    elif more := by("more cities", "fewer cities"):
+        yield "cities", len({stop["name"] for stop in view["route"]}) - 1 + more
+    cannot("with_city")
+    if view["cost"] is None:
+        cannot("cheaper")
+    elif facts.of("cheaper"):
+        yield takes.fields.get("budget", "budget"), math.floor(FEWER_BY * view["cost"])
+    if takes.best_room in (None, values.get(takes.fields.get("room", ""))):
+        cannot("comfort")
+    elif facts.of("comfort"):
+        yield takes.fields["room"], takes.best_room
+    for fact in ("transport", "room", "cuisine"):
+        if facts.of(f"drop {fact}"):
+            yield takes.fields.get(fact, fact), None
+    if facts.of("drop") and (rules := takes.fields.get("rule")):
+        yield rules, [rule for rule in values.get(rules) or () if rule != "pets"]
+    stays = [name for name, item in named.items() if item["kind"] in STAYS]
+    unwanted = [*facts.all("without")]
+    if facts.of("another hotel"):
+        unwanted += [name for name in stays if not named[name]["alternative"]]
+    if "without" in fields and unwanted:
+        yield "without", [*(values.get("without") or ()), *unwanted]
+        return
+    others = [name for name in stays if name not in unwanted]
+    seen = [name for name in values.get("visit") or () if name not in unwanted]
+    if {*stays} & {*unwanted} and others:
+        yield "hotel", others[0]
+    elif {*stays} & {*unwanted}:
+        cannot("another hotel")
+    if len(seen) < len(values.get("visit") or ()):
+        yield "visit", seen
+    if {*unwanted} <= {*stays, *(values.get("visit") or ())}:
+        facts.values.pop("without", None)

@@ -20,7 +20,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import asdict, dataclass
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from itertools import islice
 from pathlib import Path
 from queue import SimpleQueue
@@ -36,13 +36,17 @@ from tripwright.domains.desk import (
     Desk,
     FormField,
     FormProblems,
+    Json,
     Span,
     Understood,
     problems_of,
+    sentence,
+    shown,
     whole,
 )
 from tripwright.domains.domain import Domain
 from tripwright.domains.place import Place, PlaceOptions
+from tripwright.domains.travellers import left_over, quoted
 from tripwright.episode import Episode, Policy, closed, open_session
 from tripwright.errors import NotJson, UserError, named, read_json
 from tripwright.evals.evaluate import choose_policy
@@ -91,7 +95,16 @@ def read_by_model(endpoint: ChatEndpoint, text: str, desk: Desk, place: Place) -
             found.append(Span(start, end, name))
     questions = desk.read("", place).missing
     missing = {name: words for name, words in questions.items() if name not in values}
-    return Understood(values, tuple(whole(found, len(text))), missing)
+    spans = tuple(whole(found, len(text)))
+    unread = tuple(
+        words
+        for span in spans
+        if span.field is None
+        for words in left_over(text[span.start : span.end])
+    )
+    unclear = f"Not understood: {quoted(unread)}." if unread else None
+    told = sentence(fields, values, missing)
+    return Understood(values, spans, missing, unclear, told, unread=unread)
 
 
 def _field_words(field: FormField) -> str:
@@ -168,16 +181,40 @@ class Agency:
         with suppress(UserError, LookupError):  # a place may be too small to draw any
             for wish in self.desk.wishes(self.place):
                 understood = self.desk.read(wish.query, self.place)
-                if understood.missing:
+                if understood.missing or understood.unread:
                     continue
                 with suppress(FormProblems):
                     self.desk.request(understood.values, self.place)
                     yield wish.query
 
-    def read(self, text: str) -> Understood:
-        if self.reader is not None:
-            return read_by_model(self.reader, text, self.desk, self.place)
-        return self.desk.read(text, self.place)
+    @cached_property
+    def read(self) -> Callable[[str], Understood]:
+        """What a traveller typed. The page asks for the same words when it plans."""
+        if (reader := self.reader) is not None:
+            return lru_cache(256)(lambda text: read_by_model(reader, text, self.desk, self.place))
+        return lru_cache(256)(lambda text: self.desk.read(text, self.place))
+
+    def reworded(self, text: str, values: Json) -> str:
+        """The words of a form that was changed: the request, and what it has no fields for."""
+        fields, old = self.desk.form(self.place), self.read(text)
+        wrong = {problem.field for problem in problems_of(fields, values)}
+        known = {name: value for name, value in values.items() if name not in wrong}
+        others = [words for words in (*old.cannot, *old.unread) if words in text]
+        return ". ".join(filter(None, [sentence(fields, known), *others]))
+
+    def told(self, text: str, values: Json) -> dict[str, Any]:
+        """What stands above the plan for a form: what was understood, what cannot be kept, and what
+        was not understood of the words, or is otherwise in the form."""
+        fields = {field.name: field for field in self.desk.form(self.place)}
+        understood = self.read(text)
+        unread = [
+            f"{fields[name].label}: {shown(fields[name], said)}"
+            for name, said in understood.values.items()
+            if name in fields and said != values.get(name)
+        ]
+        sure = sentence(tuple(fields.values()), values)
+        told = {"sentence": sure, "cannot": understood.cannot}
+        return {**told, "unread": (*understood.unread, *unread)}
 
     @property
     def default_planner(self) -> str:

@@ -60,8 +60,9 @@ class TripStore:
     # ---- travellers
 
     def add(self, owner: str, asker: str, asked: Json) -> str | None:
-        """`asked`: planner, text, values, words, replaces, comfort. None where too many trips are
-        unfinished, of the one who asks or of all; who asked is forgotten when a trip ends."""
+        """`asked`: planner, text, values, words, replaces, comfort, what was understood. None where
+        too many trips are unfinished, of the one who asks or of all; who asked is forgotten when a
+        trip ends."""
         id = secrets.token_urlsafe(12)
         unfinished = "(SELECT count(*) FROM trips WHERE status IN ('queued','running'){}) < ?"
         added = self._db.execute(
@@ -194,7 +195,7 @@ def summary(trip: Json) -> dict[str, Any]:
         "title": view.get("title") or trip["words"],
         "cost": view.get("cost"),
         "currency": view.get("currency"),
-        "passed": view.get("passed"),
+        "passed": view.get("passed") and not trip.get("unread"),
     }
 
 

@@ -11,7 +11,7 @@ import secrets
 import time
 from collections.abc import AsyncIterator, MutableMapping
 from contextlib import ExitStack, asynccontextmanager, suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from importlib import import_module
 from importlib.resources import files
 from ipaddress import ip_network
@@ -30,6 +30,7 @@ from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from tripwright.domains.desk import Understood
 from tripwright.errors import named
 from tripwright.evals.report.page import page_file
 from tripwright.llm.endpoint import Budgets
@@ -72,7 +73,19 @@ Text = Annotated[str, StringConstraints(max_length=MOST_TEXT)]
 
 
 class TypedWords(Strict):
+    """With `values`, a form that was changed: the words are made to say it."""
+
     text: Text
+    values: Annotated[dict[str, Any] | None, AfterValidator(sendable)] = None
+
+
+class ChangeWords(Strict):
+    text: Text
+
+
+@dataclass(frozen=True)
+class ReadWords(Understood):
+    text: str = ""
 
 
 class AskedTrip(Strict):
@@ -99,6 +112,7 @@ class TripRoutes:
             ("/trips/{id}", "DELETE", self.delete),
             ("/trips/{id}/events", "GET", self.events),
             ("/trips/{id}/cancel", "POST", self.cancel),
+            ("/trips/{id}/changes", "POST", self.changes),
         ):
             router.add_api_route(path, route, methods=[method])
 
@@ -156,10 +170,28 @@ class TripRoutes:
             "comfort": agency.comfort,
         }
 
-    async def read(self, words: TypedWords, request: Request) -> dict[str, Any]:
+    async def read(self, words: TypedWords, request: Request) -> ReadWords:
         self.paced(request)
-        read = self._agency.read  # a model may take its time
-        return asdict(await to_thread.run_sync(read, words.text, limiter=self._readers))
+        # a model may take its time
+        return await to_thread.run_sync(self._read, words, limiter=self._readers)
+
+    def _read(self, words: TypedWords) -> ReadWords:
+        text = words.text
+        if words.values is not None:
+            text = self._agency.reworded(text, words.values)[:MOST_TEXT]
+        return ReadWords(**vars(self._agency.read(text)), text=text)
+
+    def changes(self, id: str, words: ChangeWords, request: Request) -> ReadWords:
+        """What words about a plan ("a day later") would change; nothing is planned yet."""
+        self.paced(request)
+        trip, agency = self._own(request, id), self._agency
+        if trip["view"] is None:
+            raise HTTPException(409, "This trip has no plan that could be changed.")
+        understood = agency.desk.change(words.text, trip["values"], trip["view"], agency.place)
+        text = agency.reworded(trip["text"] or "", understood.values)
+        return ReadWords(
+            **vars(understood), text=". ".join([text, *understood.cannot, *understood.unread])
+        )
 
     async def add(self, asked: AskedTrip, request: Request) -> Response:
         trip = await run_in_threadpool(self._add, asked, request)
@@ -182,6 +214,7 @@ class TripRoutes:
         comfort = old.get("comfort", USUAL_COMFORT)
         trip["comfort"] = comfort if asked.comfort is None else asked.comfort
         trip |= {"words": wish.query, "replaces": asked.replaces}
+        trip |= self._agency.told(asked.text or "", asked.values)
         id = self._store.add(self.owner(request), asker, trip)
         if id is None:
             why = f"{MOST_UNFINISHED} trips are unfinished, the most there may be of one who asks."

@@ -272,23 +272,30 @@ def values(request: TravelRequest) -> dict[str, Any]:
 
 def read(text: str, place: Place) -> Understood:
     """As the requests of this domain are worded, or as travellers type."""
-    provider, fields = world_at(place), form(place)
-    cities = provider.world.cities if provider is not None else {}
+    fields = form(place)
     if len(text.split()) <= MOST_WORDS and (worded := _worded_request(text, fields, place)):
         return worded
+    return travellers.read(text, fields, *_takes(place))
+
+
+def _takes(place: Place) -> tuple[Mapping[str, str], Takes]:
+    """The cities that the desk knows, and what it takes."""
+    provider = world_at(place)
 
     def around(city: str) -> Iterator[str]:
         if provider is not None:
             yield from (stay.name for stay in provider.world.accommodations(city))
             yield from CityMap(provider.world, city).spots
 
-    takes = Takes(
-        {"budget": "total_budget"},
-        {"transport": {"no flight": "train"}},
-        around,
-        ("return_date",),
-    )
-    return travellers.read(text, fields, cities, takes)
+    kinds = {"no flight": "train"}
+    takes = Takes({"budget": "total_budget"}, {"transport": kinds}, around, ("return_date",))
+    return provider.world.cities if provider is not None else {}, takes
+
+
+def change(
+    text: str, values: Mapping[str, Any], view: Mapping[str, Any], place: Place
+) -> Understood:
+    return travellers.change(text, form(place), *_takes(place), values, view)
 
 
 def _worded_request(text: str, fields: Sequence[FormField], place: Place) -> Understood | None:
@@ -643,8 +650,11 @@ def _stop(provider: WorldProvider | None, city: str) -> RouteStop:
 
 DESK = Desk(
     form=form,
-    read=read,
+    read=lambda text, place: travellers.checked(
+        read(text, place), lambda values: request(values, place)
+    ),
     request=request,
+    change=change,
     view=view,
     no_plan=no_plan,
     planners={"errand-expert": "Careful agent, who knows only what the tools answer"},

@@ -10,6 +10,7 @@ import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from statistics import fmean
 from typing import Any, NamedTuple
 
@@ -23,7 +24,6 @@ from tripwright.domains.desk import (
     FormProblems,
     Item,
     NoPlan,
-    PlanPart,
     RequestChange,
     RouteStop,
     Span,
@@ -31,9 +31,10 @@ from tripwright.domains.desk import (
     Understood,
     problems_of,
     sentence,
+    unknown,
     whole,
 )
-from tripwright.domains.grammar import UNCLEAR, Gazetteer
+from tripwright.domains.grammar import Gazetteer
 from tripwright.domains.place import Place
 from tripwright.domains.travellers import Takes
 from tripwright.domains.travelplanner.oracle.explanation import explain, malformed, repairs, usd
@@ -44,7 +45,7 @@ from tripwright.domains.travelplanner.oracle.options import (
 )
 from tripwright.domains.travelplanner.oracle.planner import solve
 from tripwright.domains.travelplanner.plan_view import plan_view, verdict_words
-from tripwright.domains.travelplanner.planning import replan
+from tripwright.domains.travelplanner.planning import besides, replan
 from tripwright.domains.travelplanner.queries.reading import CITIES_BY_DAYS, CouldNotInfer, complete
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.queries.wording import LARGEST_BUDGET_USD, word_query
@@ -80,38 +81,20 @@ def view(record: Mapping[str, Any], place: Place) -> TripView:
         for part in shown.parts
     ]
     stops, means = _route(query, [day for day in plan if isinstance(day, dict)])
-    besides = tuple(_besides(query, parts, world)) if verdict.final else ()
+    wishes = besides(query, plan, world) if verdict.final else {}
+    more = tuple(
+        Check("besides", words, words, "failed" if against else "passed", tuple(against))
+        for words, against in wishes.items()
+    )
     return replace(
         shown,
         title=f"{query.org} to {query.dest}",
-        checks=(*shown.checks, *besides),
-        passed=shown.passed and all(check.state == "passed" for check in besides),
+        checks=(*shown.checks, *more),
+        passed=shown.passed and not any(wishes.values()),
         parts=tuple(parts),
         route=tuple(RouteStop(city, *_position(city, world)) for city in stops),
         means=tuple(means),
     )
-
-
-def _besides(query: Query, parts: Sequence[PlanPart], world: World) -> Iterator[Check]:
-    """The wishes that the benchmark's rules do not look at."""
-    named = [(item.kind, *name_and_city(item.text)) for part in parts for item in part.items]
-    found = {name for _, name, _ in named} | {city for _, _, city in named}
-    if query.without:
-        kept = [name for name in query.without if name in found]
-        yield _wish("without", f"Without {listed(query.without)}", kept)
-    for rule in query.house_rules[1:]:
-        stays = {(name, city) for kind, name, city in named if kind == "accommodation"}
-        against = [
-            name
-            for name, city in stays
-            for row in world.accommodations(city)
-            if row.name.strip() == name and FORBIDDEN_BY_RULE[rule] in row.house_rules
-        ]
-        yield _wish("house_rule", f"{capitalised(rule)} allowed", against)
-
-
-def _wish(name: str, title: str, against: Sequence[str]) -> Check:
-    return Check("besides", name, title, "failed" if against else "passed", tuple(against))
 
 
 def _resting(item: Item, date: str | None, seen: Sequence[_Shown], world: World) -> Item:
@@ -192,7 +175,6 @@ def _position(city: str, world: World) -> tuple[float | None, float | None]:
 
 
 LONGEST_TRIP_DAYS = max(CITIES_BY_DAYS)
-ALONE = 1  # whoever says nothing of others
 # fields of the form → of a query's record, and of its wishes
 FIELDS = {
     "origin": "org",
@@ -268,6 +250,8 @@ def request(values: Mapping[str, Any], place: Place) -> Query:
         words = f"A trip takes 2 to {LONGEST_TRIP_DAYS} days; {given}."
         raise FormProblems((FieldProblem("return_date", words),))
     query = _query(values, first, days)
+    if unknown_names := tuple(_unknown_names(query, place)):
+        raise FormProblems(unknown_names)
     if (wrong := malformed(query, place.source)) is not None:
         kind = wrong.conflict[0].kind
         name = {"dates": "depart_date"}.get(kind, kind)
@@ -281,6 +265,25 @@ def request(values: Mapping[str, Any], place: Place) -> Query:
         return query.model_copy(update={"query": words})
     except ValueError as problem:
         raise FormProblems((FieldProblem("destination", str(problem)),)) from None
+
+
+def _unknown_names(query: Query, place: Place) -> Iterator[FieldProblem]:
+    """What is to be left out, and is not there anyway."""
+    names = _names(place.source, query.dest) if query.without else []
+    field = next(field for field in form(place) if field.name == "without")
+    for name in query.without:
+        if name not in names:
+            yield FieldProblem("without", *unknown(field, name, names, f"in {query.dest}"))
+
+
+def _names(world: World, place: str) -> list[str]:
+    """Cities of a state, and what can be booked, eaten in and seen there or in the city."""
+    tables = (world.accommodations, world.restaurants, world.attractions)
+    cities = world.states.get(place, [place] if place in world.cities else [])
+    return [
+        *cities,
+        *(row.name.strip() for city in cities for table in tables for row in table(city)),
+    ]
 
 
 def _query(values: Mapping[str, Any], first: datetime.date, days: int) -> Query:
@@ -321,71 +324,49 @@ def _values(record: Mapping[str, Any]) -> dict[str, Any]:
 # ---- words → form
 
 
-TAKES = Takes(
-    {"budget": "budget_usd", "room": "room_type", "rule": "house_rules", "cuisine": "cuisines"}
-    | {"transport": "transportation"},
-)
+def _takes(place: Place) -> Takes:
+    fields = {"budget": "budget_usd", "room": "room_type", "rule": "house_rules"}
+    fields |= {"cuisine": "cuisines", "transport": "transportation"}
+    return Takes(fields, around=partial(_names, place.source), best_room="entire room")
 
 
 def read(text: str, place: Place) -> Understood:
     """As travellers type, or as official requests are worded: what leaves fewer words unread."""
     fields, cities = form(place), place.source.cities
-    typed = travellers.read(text, fields, cities, TAKES)
-    if not typed.unread and not typed.missing or len(text) > travellers.LONGEST_TEXT:
+    typed = travellers.read(text, fields, cities, _takes(place))
+    is_whole = not typed.unread and not typed.missing
+    if is_whole or len(text) > travellers.LONGEST_TEXT or not text.strip():
         return typed
-    official = _official(text, fields, Gazetteer(cities))
-    return min(typed, official, key=lambda each: len(each.missing) + len(each.unread))
-
-
-def _official(text: str, fields: Sequence[FormField], places: Gazetteer) -> Understood:
     try:
-        completed = complete({"query": text}, places)
-        record, phrases, problems = completed.record, completed.said, {}
-    except CouldNotInfer as problem:
-        record, phrases, problems = problem.fields, problem.said, problem.problems
-    said = {name: value for name, value in _values(record).items() if value not in EMPTY}
-    # a number that is not said is asked for
-    found = {name: value for name, value in said.items() if (name, value) != ("party_size", ALONE)}
+        completed = complete({"query": text}, Gazetteer(cities))
+    except CouldNotInfer:
+        return typed
+    found = {name: value for name, value in _values(completed.record).items() if value not in EMPTY}
     names = {key: name for name, key in (*FIELDS.items(), *WISHES.items())}
     names |= {"date": "depart_date", "days": "return_date"}
-    if any(each.field == "people_number" for each in phrases) and "people_number" not in problems:
-        found |= {"party_size": record["people_number"]}
-    read_spans = [
+    spans = [
         Span(each.words[0].start, each.words[-1].end, names[each.field])
-        for each in phrases
+        for each in completed.said
         if names.get(each.field) in found
     ]
-    wrong = problems_of(fields, found)
-    missing = {
-        each.field: each.message for each in wrong if found.pop(each.field, None) is not None
-    }
+    if not any(span.field == "party_size" for span in spans):
+        del found["party_size"]  # who is not mentioned is asked for
+    wrong = {each.field: each.message for each in problems_of(fields, found) if each.field in found}
+    found = {name: value for name, value in found.items() if name not in wrong}
     by_name = {field.name: field for field in fields}
-    missing |= travellers.unsaid(by_name, TAKES, {**missing, **found})
-    unread = [text[e.words[0].start : e.words[-1].end] for e in phrases if e.field == UNCLEAR]
-    unread += [
-        words
-        for name, words in problems.items()
-        if names.get(name, "text") not in (*missing, "text")
-    ]
-    return Understood(
-        found,
-        tuple(whole(read_spans, len(text))),
-        missing,
-        "; ".join(problems.values()) or None,
-        sentence(fields, found),
-        unread=tuple(unread),
-    )
+    missing = wrong | travellers.unsaid(by_name, _takes(place), {**wrong, **found})
+    parts = tuple(whole(spans, len(text)))
+    return Understood(found, parts, missing, None, sentence(fields, found, missing))
 
 
 # ---- why there is no plan
 
 
 def no_plan(query: Query, place: Place) -> NoPlan | None:
-    besides = query.besides
-    query = query.model_copy(update={"besides": None})
+    asked, query = query.besides, query.model_copy(update={"besides": None})
     explanation = explain(query, place.source)
     if explanation is None:
-        return _too_much_besides(query, besides, place) if besides else None
+        return _too_much_besides(query, asked, place) if asked else None
     before, changes = values(query), []
     for change in repairs(query, place.source):
         after = values(change.query).items()
@@ -395,33 +376,30 @@ def no_plan(query: Query, place: Place) -> NoPlan | None:
     return NoPlan(tuple(capitalised(each.words) for each in why), tuple(changes))
 
 
-def _too_much_besides(query: Query, besides: Besides, place: Place) -> NoPlan | None:
+def _too_much_besides(query: Query, asked: Besides, place: Place) -> NoPlan | None:
     """There are plans until these wishes come on top."""
-    if (
-        cost := solve(query.model_copy(update={"besides": besides}), place.source).cost_usd
-    ) is None:
-        why = "Nothing is left that keeps all wishes"
-    elif cost > query.budget:
-        why = f"The cheapest plan that keeps all wishes costs {usd(cost)}"
-    else:
+    cost = solve(query.model_copy(update={"besides": asked}), place.source).cost_usd
+    if cost is not None and cost <= query.budget:
         return None
-    changes = []
-    for name, words in (("without", "Leave nothing out"), ("house_rules", "Ask for one room rule")):
-        if getattr(besides, name):
-            fewer = query.model_copy(update={"besides": besides.model_copy(update={name: []})})
-            least = solve(fewer, place.source).cost_usd
-            if least is not None and least <= query.budget:
-                changes.append(RequestChange(words, {name: values(fewer)[name]}, least))
-    asked = [*(f"{rule} allowed" for rule in besides.house_rules)]
-    asked += [f"without {name}" for name in besides.without]
-    return NoPlan((f"{why}: {listed(asked)}, beside the others.",), tuple(changes))
+    why = "nothing is left" if cost is None else f"the cheapest plan costs {usd(cost)}"
+    wishes = [f"{rule} allowed" for rule in asked.house_rules]
+    wishes += [f"without {name}" for name in asked.without]
+    before, plain = values(query.model_copy(update={"besides": asked})), values(query)
+    fewer = {name: plain[name] for name in plain if plain[name] != before[name]}
+    changes = (RequestChange("Give these up", fewer, solve(query, place.source).cost_usd),)
+    return NoPlan((f"With {listed(wishes)} {why}.",), changes)
 
 
 DESK = Desk(
     form=form,
     wishes=lambda place: make_queries(place.source, 4, 1),
-    read=read,
+    read=lambda text, place: travellers.checked(
+        read(text, place), lambda values: request(values, place)
+    ),
     request=request,
+    change=lambda text, values, view, place: travellers.change(
+        text, form(place), place.source.cities, _takes(place), values, view
+    ),
     view=view,
     no_plan=no_plan,
     at_comfort=at_comfort,

@@ -15,13 +15,14 @@ from tripwright.domains.domain import Solved
 from tripwright.domains.place import Place
 from tripwright.domains.travelplanner.expert.direct import expert_solution, expert_turns
 from tripwright.domains.travelplanner.oracle.explanation import explain, repairs, why_not
+from tripwright.domains.travelplanner.oracle.options import FORBIDDEN_BY_RULE
 from tripwright.domains.travelplanner.oracle.planner import Solution, k_best, plan_days, solve
 from tripwright.domains.travelplanner.plan.parse import parse_answer
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.evaluate import judge
-from tripwright.domains.travelplanner.rules.lookup import city_lookup
+from tripwright.domains.travelplanner.rules.lookup import city_lookup, name_and_city
 from tripwright.domains.travelplanner.scoring.lines import official_plan
-from tripwright.domains.wording import listed
+from tripwright.domains.wording import capitalised, listed
 from tripwright.episode import Session
 from tripwright.errors import UserError, counted
 from tripwright.policies.base import ScriptedPolicy
@@ -30,6 +31,7 @@ from tripwright.world.store import World
 
 PlannedRules = Literal["strict", "livable"]
 Days = list[dict[str, Any]]  # in Planner-R1's schema
+NAMING = ("breakfast", "lunch", "dinner", "attraction", "accommodation")
 TRIED = 24  # cheapest plans that the old one is fitted into
 
 
@@ -128,7 +130,30 @@ def _fitted(old: Days, new: Days, query: Query, world: World) -> Days:
 
 
 def _passes(days: Days, query: Query, world: World) -> bool:
-    return judge_plan(query, days, world, "strict").final
+    official, _ = official_plan(days, city_lookup(world))
+    against = besides(query, official or [], world)
+    return judge_plan(query, days, world, "strict").final and not any(against.values())
+
+
+def besides(query: Query, plan: Sequence[Any], world: World) -> dict[str, list[str]]:
+    """Of the wishes that no rule of the benchmark looks at, in words: what in the plan is against
+    them."""
+    days = [day for day in plan if isinstance(day, dict)]
+    texts = [day.get(field) for day in days for field in NAMING]
+    names = [name_and_city(each) for text in texts if text for each in str(text).split(";")]
+    found = {name for pair in names for name in pair} | {
+        city for city in world.cities if any(city in str(day.get("current_city")) for day in days)
+    }
+    kept = {f"Without {listed(query.without)}": [name for name in query.without if name in found]}
+    for rule in query.house_rules[1:]:
+        stays = {name_and_city(str(day.get("accommodation"))) for day in days}
+        kept[f"{capitalised(rule)} allowed"] = [
+            name
+            for name, city in sorted(stays)
+            for row in (world.accommodations(city) if city in world.cities else ())
+            if row.name.strip() == name and FORBIDDEN_BY_RULE[rule] in row.house_rules
+        ]
+    return kept if query.without else dict(list(kept.items())[1:])
 
 
 def _words(old: Sequence[Any], new: Sequence[Any], kept: int) -> str:

@@ -75,17 +75,25 @@ function say(field, made, problems) {
   const quoted = (text) => problems.some((each) => each.message.includes(`'${text}'`));
   const accepted = (value) => field.kind === "texts" ? [...(made.read() ?? []).filter((line) => !quoted(line)), value] : field.kind === "choices" ? [value] : value;
   const nearest = problems.flatMap((each) => each.nearest).map((value) =>
-    el("button", {type: "button", class: "chip", click: () => { made.write(accepted(value)); say(field, made, []); made.node.focus(); }}, value));
+    el("button", {type: "button", class: "chip", click: () => { made.write(accepted(value)); say(field, made, []); made.node.focus(); made.node.dispatchEvent(new Event("change", {bubbles: true})); }}, value));
   place.replaceChildren(problems.map((each) => each.message).join(" "), ...nearest);
   if (problems.length) made.node.setAttribute("aria-invalid", "true");
   else made.node.removeAttribute("aria-invalid");
+}
+
+/** What was understood, in one sentence; what cannot be kept here; what was not understood. */
+export function understoodBlock(told) {
+  const lists = [["Cannot be kept here", told.cannot ?? [], "cannot"], ["Not understood", told.unread ?? [], "problem"]];
+  return el("div", {class: "understood"},
+    told.sentence ? el("p", {class: "sentence"}, el("span", {class: "muted"}, "Understood: "), told.sentence) : "",
+    ...lists.filter(([, words]) => words.length).map(([title, words, kind]) =>
+      el("p", {class: kind}, el("b", {}, `${title}: `), words.map((each) => `“${each}”`).join(", "))));
 }
 
 /** What was read of the words, each stretch with its field; and what has still to be asked. */
 export function drawHeard(holder, text, understood, form) {
   if (!text.trim()) { holder.replaceChildren(); return; }
   const characters = [...text];  // positions count characters, as the server's do
-  const read = understood.spans.some((span) => span.field);
   const words = understood.spans.map((span) => {
     const part = characters.slice(span.start, span.end).join("");
     return span.field
@@ -96,6 +104,6 @@ export function drawHeard(holder, text, understood, form) {
     el("button", {type: "button", class: "chip missing", click: () => form.focus(name)}, question));
   holder.replaceChildren(
     el("p", {class: "words"}, words),
-    el("p", {class: "small muted"}, read ? "Marked words are in the form below; the others were not understood or say nothing more." : "None of these words was understood: please use the form."),
+    understoodBlock(understood),
     questions.length ? el("p", {class: "bar"}, questions) : "");
 }

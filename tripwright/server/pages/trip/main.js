@@ -2,7 +2,7 @@
 
 import {events, get, send, useKey} from "/pages/trip/api.js";
 import {Calls} from "/pages/trip/calls.js";
-import {drawForm, drawHeard} from "/pages/trip/form.js";
+import {drawForm, drawHeard, understoodBlock} from "/pages/trip/form.js";
 import {drawPlan, money} from "/pages/trip/plan.js";
 
 const $ = (id) => document.getElementById(id);
@@ -61,20 +61,32 @@ async function read() {
     const understood = await send("POST", "/v1/read", {text});
     if (mine !== reading) return;
     drawHeard($("heard"), text, understood, form);
+    form.clear();
     form.fill(understood.values);
-    form.tell([]);
   } catch (error) { fault(error); }
 }
 
-let pause;
-$("words").addEventListener("input", () => { clearTimeout(pause); pause = setTimeout(read, desk.reader === "model" ? 1200 : 400); });
+/** The words say what a changed form says, and what they said that has no field. */
+let rewording = Promise.resolve();
+async function reword() {
+  const mine = ++reading;
+  const understood = await send("POST", "/v1/read", {text: $("words").value.slice(0, MOST_WORDS), values: form.values()});
+  if (mine !== reading) return;
+  $("words").value = understood.text;
+  drawHeard($("heard"), understood.text, understood, form);
+}
+$("fields").addEventListener("change", () => { clearTimeout(pause); pause = null; rewording = reword().catch(fault); });
 
-async function plan(values, from = replaces) {
+let pause;
+$("words").addEventListener("input", () => { clearTimeout(pause); pause = setTimeout(() => { pause = null; read(); }, desk.reader === "model" ? 1200 : 400); });
+
+/** `text`: of other wishes than the form's, the words for them. */
+async function plan(values, from = replaces, text = null) {
   $("fault").hidden = true;
   form.tell([]);
   try {
-    const text = $("words").value.trim() || null;
-    const trip = await send("POST", "/v1/trips", {values, text: text && [...text].length <= MOST_WORDS ? text : null, planner: $("planner").value, replaces: from});
+    text ??= $("words").value.trim();
+    const trip = await send("POST", "/v1/trips", {values, text: [...text].length <= MOST_WORDS ? text : null, planner: $("planner").value, replaces: from});
     location.hash = `trip=${trip.id}`;
   } catch (error) {
     if (!error.problems?.length) { fault(error); return; }
@@ -85,7 +97,12 @@ async function plan(values, from = replaces) {
   }
 }
 
-$("wishes").addEventListener("submit", (event) => { event.preventDefault(); plan(form.values()); });
+$("wishes").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  if (pause) { clearTimeout(pause); pause = null; await read(); }
+  await rewording;
+  plan(form.values());
+});
 $("anew").addEventListener("click", forget);
 $("unlock").addEventListener("submit", (event) => { event.preventDefault(); useKey($("key").value); route(); });
 $("cancel").addEventListener("click", () => send("POST", `/v1/trips/${location.hash.split("=")[1]}/cancel`).then(route, fault));
@@ -107,8 +124,8 @@ function change(trip) {
   show("ask");
   form.clear();
   form.fill(trip.values);
-  $("words").value = "";
-  $("heard").replaceChildren();
+  $("words").value = trip.text ?? "";
+  rewording = reword().catch(fault);
   replaces = trip.id;
   $("ask-title").textContent = "Change your wishes";
   $("plan").textContent = "Plan again";
@@ -138,9 +155,10 @@ async function watch(id) {
 function head(trip) {
   $("trip-title").textContent = trip.view?.title ?? "Your trip";
   document.title = `${trip.view?.title ?? "A trip"} · tripwright`;
-  $("request").textContent = trip.words;
+  $("request").replaceChildren(understoodBlock(trip.sentence ? trip : {sentence: trip.words}));
   $("actions").replaceChildren();
   $("plan-here").replaceChildren();
+  $("change-here").replaceChildren();
   $("work").open = true;
   $("work").hidden = false;
   status(trip.status);
@@ -157,6 +175,7 @@ function finish(trip) {
   $("work").open = !trip.view;
   $("work").hidden = !calls.lines.size;
   $("actions").replaceChildren(...actions(trip));
+  drawChange(trip);
   if (trip.no_plan) noPlan(trip);
   else if (trip.view) drawPlan($("plan-here"), trip, (call, row) => calls.show(call, row), trip.planner === desk.comfort ? (comfort) => atComfort(trip, comfort) : null);
   else $("plan-here").replaceChildren(el("p", {class: "problem"}, trip.error ?? ""));
@@ -171,17 +190,45 @@ async function atComfort({id, values, text, planner}, comfort) {
 
 function noPlan(trip) {
   const {why, changes} = trip.no_plan;
-  const buttons = changes.map((each) => el("button", {type: "button", click: () => plan({...trip.values, ...each.values}, trip.replaces)},
+  const other = async (values) => plan(values, trip.replaces, (await send("POST", "/v1/read", {text: trip.text ?? "", values})).text);
+  const buttons = changes.map((each) => el("button", {type: "button", click: () => other({...trip.values, ...each.values}).catch(fault)},
     each.words, each.cost === null ? "" : el("small", {class: "muted"}, ` then from ${usd(each.cost)}`)));
   $("plan-here").replaceChildren(
     el("div", {class: "note"}, el("h2", {}, "Why not"), why.map((words) => el("p", {}, words))),
     buttons.length ? el("div", {class: "changes"}, el("h2", {}, "What would help"), buttons) : el("p", {}, "No single change would help."));
 }
 
+// ---- words about a plan
+
+/** What they would change, before anything is planned. */
+async function sayChange(trip, text) {
+  const read = await send("POST", `/v1/trips/${trip.id}/changes`, {text}), open = Object.values(read.missing);
+  const rows = read.changes.map((each) => el("li", {}, `${each.label}: `, el("s", {}, each.before), " → ", el("b", {}, each.after)));
+  const unclear = read.unread.length || open.length;
+  $("change-preview").replaceChildren(
+    rows.length ? el("ul", {}, rows) : "",
+    understoodBlock({cannot: read.cannot, unread: read.unread}),
+    ...open.map((question) => el("p", {class: "problem"}, question)),
+    unclear || !rows.length ? el("p", {class: "small muted"}, rows.length || unclear ? "You could say: " : "That changes nothing. You could say: ", ...read.could_say.map((words) => el("button", {type: "button", class: "chip", click: () => { $("change-words").value = words; sayChange(trip, words).catch(fault); }}, words))) : "",
+    rows.length && !open.length ? el("div", {class: "bar"},
+      el("button", {type: "button", class: "main", click: () => { $("planner").value = trip.planner; plan(read.values, trip.id, read.text); }}, "Plan with this"),
+      el("button", {type: "button", click: () => { $("change-words").value = ""; $("change-preview").replaceChildren(); }}, "Leave it as it is")) : "");
+}
+
+function drawChange(trip) {
+  const words = el("input", {id: "change-words", autocomplete: "off", "aria-describedby": "change-preview"});
+  $("change-here").replaceChildren(...(trip.view ? [
+    el("form", {id: "change", submit: (event) => { event.preventDefault(); if (words.value.trim()) sayChange(trip, words.value).catch(fault); }},
+      el("label", {for: "change-words", class: "label"}, "What should be different?"),
+      el("div", {class: "bar"}, words, el("button", {}, "Show the change"))),
+    el("div", {id: "change-preview", "aria-live": "polite"})] : []));
+}
+
 function actions(trip) {
   const act = (label, run) => el("button", {type: "button", click: () => Promise.resolve(run()).catch(fault)}, label);
   return [
     act(trip.view ? "Change a wish" : "Change the wishes", () => change(trip)),
+    ...(trip.replaces ? [act("Undo the change", () => { location.hash = `trip=${trip.replaces}`; })] : []),
     ...(trip.view ? [act("Print", () => window.print())] : []),
     act("Delete", () => remove(trip)),
   ];
@@ -235,7 +282,7 @@ async function compare(ids) {
   $("beside").replaceChildren(...trips.map((trip) => {
     const plan = el("div", {});
     if (trip.view) drawPlan(plan, {...trip, replan: null, changed: differing(trip, trips.find((other) => other !== trip))});
-    return el("section", {"aria-label": trip.view?.title ?? "Trip"}, el("h1", {}, el("a", {href: `#trip=${trip.id}`}, trip.view?.title ?? "Trip")), el("p", {class: "words small"}, trip.words), plan);
+    return el("section", {"aria-label": trip.view?.title ?? "Trip"}, el("h1", {}, el("a", {href: `#trip=${trip.id}`}, trip.view?.title ?? "Trip")), understoodBlock(trip.sentence ? trip : {sentence: trip.words}), plan);
   }));
 }
 

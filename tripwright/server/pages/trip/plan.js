@@ -12,7 +12,7 @@ export function drawPlan(holder, trip, show, again) {
   const map = el("div", {});
   holder.replaceChildren(
     trip.replan ? el("p", {class: "note"}, trip.replan) : "",
-    el("div", {class: "overview"}, el("div", {class: "sums"}, sums(view), again ? slider(trip, again) : ""), map),
+    el("div", {class: "overview"}, el("div", {class: "sums"}, sums(view, trip), again ? slider(trip, again) : ""), map),
     ...(view.notes ?? []).map((note) => el("p", {class: "small muted"}, note)),
     el("div", {class: "parts"}, view.parts.map((part) => drawPart(part, view, changed.has(part.key), show))),
     checks(view));
@@ -33,10 +33,11 @@ function slider(trip, again) {
     el("label", {for: "comfort", class: "label"}, "From cheapest to comfortable"), range, el("div", {class: "bar"}, said, plan));
 }
 
-function sums(view) {
+function sums(view, trip) {
   const failed = view.checks.filter((check) => check.state === "failed").length;
-  const verdict = el("p", {class: view.passed ? "verdict yes" : "verdict no"},
-    view.passed ? "✓ Everything that was asked for is kept" : failed ? `✗ ${counted(failed, "thing")} not kept` : "✗ No plan that can be used");
+  const unread = (trip.unread ?? []).length, kept = (trip.cannot ?? []).length ? "✓ What can be kept here is kept" : "✓ Everything that was asked for is kept";
+  const verdict = el("p", {class: view.passed && !unread ? "verdict yes" : "verdict no"},
+    view.passed ? unread ? "What was understood is kept; not everything was understood" : kept : failed ? `✗ ${counted(failed, "thing")} not kept` : "✗ No plan that can be used");
   if (view.cost === null || view.cost === undefined) return el("div", {}, verdict);
   const cost = money(view.cost, view.currency);
   if (view.budget === null || view.budget === undefined) return el("div", {}, verdict, el("p", {class: "sum"}, cost));
