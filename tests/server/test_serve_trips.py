@@ -138,10 +138,14 @@ def test_a_wrong_option_is_one_line(options, said, world, tmp_path, refused):
 def test_what_was_understood_stands_with_the_trip(opened):
     client = opened()
     words = "Ashelmont to Keldon, 5 to 7 March 2022, 2 people, $2500, vegan food, and a jacuzzi"
+    words += ", pets and smoking allowed"
     read = client.post("/v1/read", json={"text": words}).json()
     assert read["cannot"] == ["vegan food"] and "jacuzzi" in read["unread"][0]
-    trip = ask(client, read["values"], text=words)
-    assert trip["sentence"] == read["sentence"] and trip["cannot"] == ["vegan food"]
+    rules = sorted(read["values"]["house_rules"], reverse=True)  # a form has them in its own order
+    trip = ask(client, read["values"] | {"house_rules": rules}, text=words)
+    assert trip["sentence"].startswith(
+        "From Ashelmont to Keldon, 5 to 7 March 2022, 2 people"
+    ) and trip["cannot"] == ["vegan food"]
     assert trip["view"]["passed"] and trip["unread"] == read["unread"]
     assert not client.get("/v1/trips").json()["trips"][0]["passed"]
     # a form that says something else than the words does so openly, too

@@ -85,20 +85,17 @@ _RAW = re.compile(
 
 class Typed(Gazetteer):
     """Words of what somebody typed: "@Keldon@" is a place, "@?Paris@" a name that nobody knows,
-    "%Zoo%" one of `names`, "$1500" money of the desk, "$1500:EUR" other money, "~18:00" a time."""
+    "%Zoo%" one of `names`, "$EUR" a currency, "~18:00" a time, "5/3/2022" a day."""
 
-    def __init__(self, cities: Mapping[str, str], names: Iterable[str] = (), unit: str = "USD"):
+    def __init__(self, cities: Mapping[str, str], names: Iterable[str] = ()):
         super().__init__(cities)
-        self.unit, self.kinds = (
-            unit,
-            dict.fromkeys(names, "%") | dict.fromkeys((*cities, *self.states), "@"),
-        )
+        self.kinds = dict.fromkeys(names, "%") | dict.fromkeys((*cities, *self.states), "@")
         self._lower = {name.lower(): name for name in self.kinds}
         longest = sorted(map(re.escape, self._lower), key=len, reverse=True)
         self._named = re.compile(rf"(?<!\w)(?:{'|'.join(longest) or '(?!)'})(?!\w)", re.IGNORECASE)
 
     def words(self, text: str) -> list[Word]:
-        return self._with_names(self._with_money(_with_numbers([*self._raw(text)])), text)
+        return self._with_names(_with_numbers([*self._raw(text)]), text)
 
     def _raw(self, text: str) -> Iterator[Word]:
         at, vocabulary = 0, known_words()
@@ -110,63 +107,31 @@ class Typed(Gazetteer):
                 sign = self.kinds[name]
                 yield Word(f"{sign}{name}{sign}", *named.span())
             elif match and match.lastgroup:
-                for plain in _plain(match.lastgroup, match[match.lastgroup], match[0]):
+                for plain in _plain(match.lastgroup, match[match.lastgroup].lower()):
                     yield Word(plain, *match.span())
             at = named.end() if named else match.end() if match else at + 1
 
-    def _with_money(self, words: Sequence[Word]) -> list[Word]:
-        """A number and the currency before or behind it are an amount."""
-        found, codes, at = list[Word](), _currencies(), 0
-        while at < len(words):
-            word, behind = words[at], words[at + 1] if at + 1 < len(words) else None
-            number: Word | None = word
-            code = codes.get(behind.plain) if behind else None
-            after = words[at + 2] if at + 2 < len(words) else None
-            if word.plain in codes:
-                number, code = behind, codes[word.plain]
-            elif code and behind and after and after.plain[0] == "#" and after.start == behind.end:
-                code = None  # "March 6, $900"
-            if number and code and behind and number.plain[0] == "#":
-                foreign = "" if code == self.unit else f":{code}"
-                found.append(Word(f"${number.plain[1:]}{foreign}", word.start, behind.end))
-                at += 2
-            else:
-                found.append(word)
-                at += 1
-        return found
-
     def _with_names(self, words: Sequence[Word], text: str) -> list[Word]:
-        """Words in capitals that the grammar has not are a name; a state behind its city goes with
-        it."""
+        """Words in capitals that the grammar has not are a name; a state goes with its city."""
         found, vocabulary = list[Word](), known_words()
         for word in words:
-            before = found[-1] if found else None
-            if before and word.plain == f"@{self.state_of.get(before.plain[1:-1])}@":
-                found[-1] = before._replace(end=word.end)
-            elif (
-                word.plain.isalpha() and word.plain not in vocabulary and text[word.start].isupper()
-            ):
-                name = text[word.start : word.end]
-                if (
-                    before
-                    and before.plain[:2] == "@?"
-                    and not text[before.end : word.start].strip()
-                ):
-                    found[-1] = Word(f"{before.plain[:-1]} {name}@", before.start, word.end)
-                else:
-                    found.append(Word(f"@?{name}@", word.start, word.end))
+            name = text[word.start : word.end]
+            is_name = word.plain.isalpha() and word.plain not in vocabulary and name[0].isupper()
+            before = found.pop() if found else Word("", 0, 0)
+            if word.plain == f"@{self.state_of.get(before.plain[1:-1])}@":
+                found.append(before._replace(end=word.end))
+            elif is_name and before.plain[:2] == "@?" and before.end + 1 == word.start:
+                found.append(Word(f"{before.plain[:-1]} {name}@", before.start, word.end))
             else:
-                found.append(word)
+                plain = f"@?{name}@" if is_name else word.plain
+                found += [*([before] if before.plain else ()), word._replace(plain=plain)]
         return found
 
 
-def _plain(kind: str, said: str, whole_match: str) -> list[str]:
-    word = said.lower()
+def _plain(kind: str, word: str) -> list[str]:
     match kind:
-        case "iso":
-            return [word]
         case "numeric":
-            return [re.sub(r"[./]", "/", word)]
+            return [word.replace(".", "/")]
         case "clock":
             return [f"~{_clock(word)}"]
         case "ordinal":
@@ -179,11 +144,10 @@ def _plain(kind: str, said: str, whole_match: str) -> list[str]:
             return [f"#{number:.2f}".removesuffix(".00")]
         case "end" | "bracket" | "to":
             return [{"!": ".", "(": "<", ")": ">", "-": "to", "–": "to"}.get(word, word)]
-    if word.endswith("n't"):
-        return ["can" if word == "can't" else word[:-3], "not"]
-    if word == "cannot":
-        return ["can", "not"]
-    return [_SHORT.get(word, re.sub(r"'(s|d|ll|re|m|ve)$", "", word))]
+    if word.endswith("n't") or word == "cannot":
+        return ["can" if word.startswith("can") else word[:-3], "not"]
+    word = _SHORT.get(word, re.sub(r"'(s|d|ll|re|m|ve)$", "", word))
+    return [f"${code}" if (code := _currencies().get(word)) else word]
 
 
 def _clock(said: str) -> str:
@@ -200,22 +164,17 @@ def _with_numbers(words: Sequence[Word]) -> list[Word]:
     them (text2num, of the extras web and mcp) those up to twelve."""
     found, at = list[Word](), 0
     while at < len(words):
-        number, end = None, at
-        for last in range(at, min(at + 8, len(words))):
-            read = _number(" ".join(word.plain for word in words[at : last + 1]))
-            if read is not None:
-                number, end = read, last + 1
-            elif words[last].plain != "and":
+        for end in range(min(at + 6, len(words)), at, -1):
+            number = _number(" ".join(word.plain for word in words[at:end]))
+            if number is not None:
+                found.append(Word(f"#{number}", words[at].start, words[end - 1].end))
                 break
-        if number is None:
-            found.append(words[at])
         else:
-            found.append(Word(f"#{number}", words[at].start, words[end - 1].end))
-        at = max(end, at + 1)
+            found.append(words[at])
+        at = end
     return found
 
 
-@cache
 def _number(words: str) -> int | None:
     if words in NUMBERS:
         return NUMBERS.index(words) + 1
@@ -244,7 +203,7 @@ def grammar() -> Grammar:
     table, digits = tables(), frozenset("0123456789")
     own = {
         "numeric": Piece("[0-9]{1,2}/[0-9]{1,2}/[0-9]{4} ", digits, False),
-        "foreign": Piece(r"\$[0-9.]+:[A-Z]{3} ", frozenset("$"), False),
+        "currency": Piece(r"\$[A-Z]{3} ", frozenset("$"), False),
         "clock": Piece("~[0-9:]+ ", frozenset("~"), False),
         "name": Piece("%[^%]+% ", frozenset("%"), False),
     }
@@ -288,6 +247,7 @@ class Facts:
     text: str
     typed: Typed
     days: FormField
+    unit: str
     values: dict[str, list[tuple[Any, Said]]] = field(default_factory=dict)
     questions: dict[str, str] = field(default_factory=dict)
     beyond: list[str] = field(default_factory=list)
@@ -356,17 +316,13 @@ class Facts:
             case "dates" | "back":
                 self._state_dates(said, plain)
             case "budget" | "per person" | "nightly_budget" | "ideal":
-                number, _, currency = next(each for each in plain if each[0] in "$#")[1:].partition(
-                    ":"
-                )
-                amount = float(number)
+                amount = float(next(each for each in plain if each[0] == "#")[1:])
                 self.state(said.field, int(amount) if amount.is_integer() else amount, said)
-                if currency:
+                currency = next((each[1:] for each in plain if each[0] == "$"), self.unit)
+                if currency != self.unit:
                     fact = said.field if said.field == "nightly_budget" else "budget"
-                    unit = self.typed.unit
-                    self.questions[fact] = (
-                        f"What is {number} {currency} in {unit}? Here it is {unit}."
-                    )
+                    words = f"What is {amount:,g} {currency} in {self.unit}"
+                    self.questions[fact] = f"{words}? Amounts here are in {self.unit}."
             case "rules" | "cuisine":
                 known = (
                     RULES if said.field == "rules" else {each.lower(): each for each in CUISINES}
@@ -555,10 +511,10 @@ def facts_of(
     days = next(field for field in form if field.name == "depart_date")
     unit = next((field.unit for field in form if field.kind == "money" and field.unit), "USD")
     if len(text) > LONGEST_TEXT:
-        facts = Facts("", Typed(cities), days)
+        facts = Facts("", Typed(cities), days, unit)
         facts.text, facts.unread = text, [f"{text[:60]} …"]
         return facts
-    return Facts(text, Typed(cities, names, unit), days)
+    return Facts(text, Typed(cities, names), days, unit)
 
 
 def filled(facts: Facts, form: Sequence[FormField], takes: Takes) -> Understood:

@@ -210,7 +210,7 @@ class Agency:
         unread = [
             f"{fields[name].label}: {shown(fields[name], said)}"
             for name, said in understood.values.items()
-            if name in fields and said != values.get(name)
+            if name in fields and _unordered(said) != _unordered(values.get(name))
         ]
         sure = sentence(tuple(fields.values()), values)
         told = {"sentence": sure, "cannot": understood.cannot}
@@ -224,6 +224,10 @@ class Agency:
     def comfort(self) -> str | None:
         """The planner that asks how much of the budget comfort may cost."""
         return None if self.desk.at_comfort is None else next(iter(self.desk.planners), None)
+
+
+def _unordered(value: Any) -> Any:
+    return sorted(map(str, value)) if isinstance(value, list) else value
 
 
 class TripJobs:
