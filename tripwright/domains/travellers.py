@@ -26,6 +26,7 @@ from tripwright.domains.desk import (
     FieldChange,
     FormField,
     FormProblems,
+    Json,
     Span,
     Understood,
     problems_of,
@@ -44,28 +45,11 @@ from tripwright.domains.grammar import (
     named_dates,
     read_phrases,
 )
-from tripwright.domains.wording import MONTHS, NUMBERS, listed
+from tripwright.domains.wording import MONTHS, NUMBERS, clock_read, listed
 from tripwright.world.scales import CUISINES
 
 LONGEST_TEXT = 4_000  # characters
 A_CHILD = 10  # years, from which on no house rule asks
-ASKED = {
-    "origin": "Where does the trip start?",
-    "destination": "Where shall it go?",
-    "depart_date": "When does it start?",
-    "return_date": "When does it end?",
-    "party_size": "How many people travel?",
-    "budget": "What may the whole trip cost?",
-}
-
-RULES = {
-    each.split()[0]: each
-    for each in ("smoking", "parties", "visitors", "pets", "children under 10")
-}
-OF_CHILDREN = "children's ages and fares: each child counts as one more person"
-PLAIN = "budget cities transport room nightly_budget hotel hotel_near".split()
-PLAIN += "depart_after arrive_by return_after return_by".split()
-
 # ---- words
 
 WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
@@ -133,7 +117,7 @@ def _plain(kind: str, word: str) -> list[str]:
         case "numeric":
             return [word.replace(".", "/")]
         case "clock":
-            return [f"~{_clock(word)}"]
+            return [f"~{clock_read(word.replace('.', ''))}"]
         case "ordinal":
             return [f"#{word}th"]
         case "number":
@@ -148,15 +132,6 @@ def _plain(kind: str, word: str) -> list[str]:
         return ["can" if word.startswith("can") else word[:-3], "not"]
     word = _SHORT.get(word, re.sub(r"'(s|d|ll|re|m|ve)$", "", word))
     return [f"${code}" if (code := _currencies().get(word)) else word]
-
-
-def _clock(said: str) -> str:
-    if said == "noon":
-        return "12:00"
-    hour, minute = (int(digits) for digits in (re.findall(r"\d+", said) + ["0"])[:2])
-    if "m" in said:
-        hour = hour % 12 + 12 * ("p" in said)
-    return f"{hour:02d}:{minute:02d}"
 
 
 def _with_numbers(words: Sequence[Word]) -> list[Word]:
@@ -238,6 +213,20 @@ ENDS = {"route": ("origin", "destination"), "route back": ("destination", "origi
 FACT = re.compile(r"[@%](?P<name>[^@%]+)[@%]|~(?P<clock>.+)|\$.+|#(?P<number>[0-9]{1,2})")
 
 
+@dataclass(frozen=True)
+class Takes:
+    """Into which field of a desk's form a fact goes, where the names differ, and its values; facts
+    that are no field are what the desk cannot honour. `around`: names of a city that one may ask
+    for. `asks`: fields without which nothing is planned, though the form does not need them.
+    `best_room`: the most comfortable that one may ask for."""
+
+    fields: Mapping[str, str]
+    values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    around: Callable[[str], Iterable[str]] = lambda city: ()
+    asks: Sequence[str] = ()
+    best_room: str | None = None
+
+
 @dataclass
 class Facts:
     """What a text states: by fact the values, each with the words that say it, in order; questions
@@ -245,9 +234,10 @@ class Facts:
     of which nobody asks is not understood, either."""
 
     text: str
-    typed: Typed
-    days: FormField
-    unit: str
+    form: Sequence[FormField]
+    cities: Mapping[str, str]
+    takes: Takes
+    names: Iterable[str] = ()
     values: dict[str, list[tuple[Any, Said]]] = field(default_factory=dict)
     questions: dict[str, str] = field(default_factory=dict)
     beyond: list[str] = field(default_factory=list)
@@ -255,8 +245,14 @@ class Facts:
     asked: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
+        self.fields = {field.name: field for field in self.form}
+        units = (field.unit for field in self.form if field.kind == "money" and field.unit)
+        self.unit = next(units, "USD")
+        if len(self.text) > LONGEST_TEXT:
+            self.unread.append(f"{self.text[:60]} …")
+            return
         unread, sorry = list[Word](), list[int]()
-        for said in [*read_phrases(self.text, self.typed, grammar()), None]:
+        for said in [*read_phrases(self.text, Typed(self.cities, self.names), grammar()), None]:
             if said is not None and said.field == UNCLEAR:
                 unread += said.words
                 continue
@@ -325,7 +321,9 @@ class Facts:
                     self.questions[fact] = f"{words}? Amounts here are in {self.unit}."
             case "rules" | "cuisine":
                 known = (
-                    RULES if said.field == "rules" else {each.lower(): each for each in CUISINES}
+                    tables()["rules"]
+                    if said.field == "rules"
+                    else {each.lower(): each for each in CUISINES}
                 )
                 for each in filter(None, map(known.get, plain)):
                     self.state("rule" if said.field == "rules" else "cuisine", each, said)
@@ -343,7 +341,8 @@ class Facts:
 
     def _state_dates(self, said: Said, plain: Sequence[str]) -> None:
         """A day without a year is one of the desk's days; 5/3 is March or May, as these have it."""
-        first, last = (Date.fromisoformat(day) for day in (self.days.low, self.days.high))
+        calendar = self.fields["depart_date"]
+        first, last = Date.fromisoformat(calendar.low), Date.fromisoformat(calendar.high)
         choices = [
             [(year, b, a), (year, a, b)]
             for each in plain
@@ -438,15 +437,13 @@ class Facts:
             self.questions["party_size"] = question
         return total, children, len(ages) < children or min(ages, default=A_CHILD) < A_CHILD
 
-    def values_of(
-        self, fields: Mapping[str, FormField], takes: Takes
-    ) -> Iterator[tuple[str, Any, list[Said]]]:
+    def values_of(self) -> Iterator[tuple[str, Any, list[Said]]]:
         """(fact, value, the words that say it)."""
         yield "origin", self.one("origin"), self.said("origin")
         yield "destination", self.destination(), self.said("destination", "stop", "home")
         start, end = self.dates()
         yield "depart_date", start and str(start), self.said("depart_date")
-        if self.values.get("one way") and not fields["return_date"].required:
+        if self.values.get("one way") and not self.fields["return_date"].required:
             yield "nights", self.one("nights"), self.said("nights", "one way")
         else:
             self.beyond += self.of("one way")
@@ -454,18 +451,18 @@ class Facts:
         people, children, are_young = self.party()
         yield "party_size", people, self.said("people", "family", "adults", "children", "of them")
         if children:
-            self.beyond.append(OF_CHILDREN)
-            if "children" in fields:
+            self.beyond.append(tables()["of_children"])
+            if "children" in self.fields:
                 yield "children", children, []
-            if are_young and takes.fields.get("rule") in fields:
+            if are_young and self.takes.fields.get("rule") in self.fields:
                 self.state("rule", "children under 10", self.said("children", "of them")[0])
         for value, said in self.values.get("per person", ()):
             self.state("budget", value * (people or 0), said)
             if not people:
-                self.questions["budget"] = ASKED["party_size"]
+                self.questions["budget"] = tables()["asked"]["party_size"]
         self.beyond += self.of("ideal")
         self.asked.add("per person")
-        for fact in PLAIN:
+        for fact in tables()["plain"].split():
             yield fact, self.one(fact), self.said(fact)
         for fact in LISTS:
             yield fact, self.all(fact), self.said(fact)
@@ -480,48 +477,21 @@ def _is_day(year: int, month: int, day: int) -> bool:
 # ---- facts → a form
 
 
-@dataclass(frozen=True)
-class Takes:
-    """Into which field of a desk's form a fact goes, where the names differ, and its values; facts
-    that are no field are what the desk cannot honour. `around`: names of a city that one may ask
-    for. `asks`: fields without which nothing is planned, though the form does not need them.
-    `best_room`: the most comfortable that one may ask for."""
-
-    fields: Mapping[str, str]
-    values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    around: Callable[[str], Iterable[str]] = lambda city: ()
-    asks: Sequence[str] = ()
-    best_room: str | None = None
-
-
 def read(
     text: str, form: Sequence[FormField], cities: Mapping[str, str], takes: Takes
 ) -> Understood:
     """A whole request."""
-    facts = facts_of(text, form, cities)
-    known = {*cities, *cities.values()}
+    facts, known = Facts(text, form, cities, takes), {*cities, *cities.values()}
     if city := next((name for name in facts.all("destination") if name in known), None):
-        facts = facts_of(text, form, cities, takes.around(city))
-    return filled(facts, form, takes)
+        facts = Facts(text, form, cities, takes, takes.around(city))
+    return filled(facts)
 
 
-def facts_of(
-    text: str, form: Sequence[FormField], cities: Mapping[str, str], names: Iterable[str] = ()
-) -> Facts:
-    days = next(field for field in form if field.name == "depart_date")
-    unit = next((field.unit for field in form if field.kind == "money" and field.unit), "USD")
-    if len(text) > LONGEST_TEXT:
-        facts = Facts("", Typed(cities), days, unit)
-        facts.text, facts.unread = text, [f"{text[:60]} …"]
-        return facts
-    return Facts(text, Typed(cities, names), days, unit)
-
-
-def filled(facts: Facts, form: Sequence[FormField], takes: Takes) -> Understood:
-    fields = {field.name: field for field in form}
+def filled(facts: Facts) -> Understood:
+    fields, takes = facts.fields, facts.takes
     found, cannot, spans = dict[str, Any](), list[str](), list[Span]()
     missing = dict[str, str]()
-    for fact, value, said in facts.values_of(fields, takes):
+    for fact, value, said in facts.values_of():
         name = takes.fields.get(fact, fact)
         if isinstance(value, str):
             value = takes.values.get(fact, {}).get(value, value)
@@ -549,13 +519,13 @@ def filled(facts: Facts, form: Sequence[FormField], takes: Takes) -> Understood:
         tuple(whole(spans, len(facts.text))),
         missing,
         f"Not understood: {quoted(unread)}." if unread else None,
-        sentence(form, found, missing),
+        sentence(facts.form, found, missing),
         tuple(dict.fromkeys(facts.beyond + cannot)),
         tuple(dict.fromkeys(unread)),
     )
 
 
-def checked(read: Understood, request: Callable[[Mapping[str, Any]], Any]) -> Understood:
+def checked(read: Understood, request: Callable[[Json], Any]) -> Understood:
     """With what keeps the whole from being a request as a question."""
     if read.missing or read.unread:
         return read
@@ -570,9 +540,9 @@ def unsaid(
     fields: Mapping[str, FormField], takes: Takes, known: Container[str], asks: Sequence[str] = ()
 ) -> dict[str, str]:
     """Questions for what a desk needs and nobody said."""
-    names = {takes.fields.get(fact, fact): question for fact, question in ASKED.items()}
+    names = {takes.fields.get(fact, fact): question for fact, question in tables()["asked"].items()}
     return {
-        name: question
+        name: question if fields[name].required else f"{question[:-1]}, or is it one way?"
         for name, question in names.items()
         if name not in known and (fields[name].required or name in asks)
     }
@@ -590,13 +560,18 @@ def change(
     form: Sequence[FormField],
     cities: Mapping[str, str],
     takes: Takes,
-    values: Mapping[str, Any],
-    view: Mapping[str, Any],
+    values: Json,
+    view: Json,
 ) -> Understood:
     """Words about a plan (`TripView`, as JSON) for these wishes, as other wishes."""
-    items = [item for part in view["parts"] for item in part["items"]]
-    named = {_name(item["text"], cities): item for item in items if item["kind"] not in RIDES}
-    facts, fields = facts_of(text, form, cities, named), {field.name: field for field in form}
+    named = {
+        name if city in cities else item["text"]: item
+        for part in view["parts"]
+        for item in part["items"]
+        for name, _, city in [item["text"].rpartition(", ")]
+        if item["kind"] not in RIDES
+    }
+    facts = Facts(text, form, cities, takes, named)
     if facts.said("days", "nights") and "depart_date" not in facts.values:
         start = Date.fromisoformat(values["depart_date"])
         facts.state("depart_date", start, facts.said("days", "nights")[0])
@@ -606,8 +581,8 @@ def change(
             facts.questions["party_size"] = (
                 f"It is {values.get('party_size')} now. How many shall it be?"
             )
-    new = {**values, **dict(_changed(facts, fields, takes, values, view, named))}
-    heard = filled(facts, form, takes)
+    new = {**values, **dict(_changed(facts, values, view, named))}
+    heard = filled(facts)
     for name, value in heard.values.items():
         old = values.get(name) or []
         new[name] = list(dict.fromkeys([*old, *value])) if isinstance(value, list) else value
@@ -615,7 +590,7 @@ def change(
     wrong = {each.field: each.message for each in problems_of(form, new)}
     changes = [
         FieldChange(name, field.label, *(shown(field, each.get(name)) for each in (values, new)))
-        for name, field in fields.items()
+        for name, field in facts.fields.items()
         if (new.get(name) or None) != (values.get(name) or None)
     ]
     return replace(
@@ -628,20 +603,9 @@ def change(
     )
 
 
-def _name(text: str, cities: Mapping[str, str]) -> str:
-    name, _, city = text.rpartition(", ")
-    return name if city in cities else text
-
-
-def _changed(
-    facts: Facts,
-    fields: Mapping[str, FormField],
-    takes: Takes,
-    values: Mapping[str, Any],
-    view: Mapping[str, Any],
-    named: Mapping[str, Mapping[str, Any]],
-) -> Iterator[tuple[str, Any]]:
+def _changed(facts: Facts, values: Json, view: Json, named: Json) -> Iterator[tuple[str, Any]]:
     """Fields that words of change give other values."""
+    fields, takes = facts.fields, facts.takes
 
     def by(more: str, less: str) -> int:
         return sum(map(int, facts.all(more))) - sum(map(int, facts.all(less)))

@@ -3,6 +3,7 @@ ordinals, levels, the speaker's words."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 MONTHS = (
@@ -38,3 +39,13 @@ def ordinal(number: int) -> str:
     """Of a day of the month."""
     ending = "th" if 10 < number < 14 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     return f"{number}{ending}"
+
+
+def clock_read(text: str) -> str:
+    """ "6:30 pm", "18:30" and "noon" as "18:30"."""
+    if text == "noon":
+        return "12:00"
+    hour, minute = (int(digits) for digits in (re.findall(r"\d+", text) + ["0"])[:2])
+    if "m" in text:
+        hour = hour % 12 + 12 * ("p" in text)
+    return f"{hour:02d}:{minute:02d}"

@@ -72,15 +72,14 @@ BETWEEN_SECONDS, BURST = 0.5, 20  # trips and readings of one who asks: between 
 Text = Annotated[str, StringConstraints(max_length=MOST_TEXT)]
 
 
-class TypedWords(Strict):
-    """With `values`, a form that was changed: the words are made to say it."""
-
-    text: Text
-    values: Annotated[dict[str, Any] | None, AfterValidator(sendable)] = None
-
-
 class ChangeWords(Strict):
     text: Text
+
+
+class TypedWords(ChangeWords):
+    """With `values`, a form that was changed: the words are made to say it."""
+
+    values: Annotated[dict[str, Any] | None, AfterValidator(sendable)] = None
 
 
 @dataclass(frozen=True)

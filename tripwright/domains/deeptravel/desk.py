@@ -292,12 +292,6 @@ def _takes(place: Place) -> tuple[Mapping[str, str], Takes]:
     return provider.world.cities if provider is not None else {}, takes
 
 
-def change(
-    text: str, values: Mapping[str, Any], view: Mapping[str, Any], place: Place
-) -> Understood:
-    return travellers.change(text, form(place), *_takes(place), values, view)
-
-
 def _worded_request(text: str, fields: Sequence[FormField], place: Place) -> Understood | None:
     """What the reader of the grammar finds; None where it finds no request, passes over words that
     are more than manners, or finds amounts in another currency than the desk's."""
@@ -313,7 +307,7 @@ def _worded_request(text: str, fields: Sequence[FormField], place: Place) -> Und
     missing = {}
     if not any(span.field == "party_size" for span in spans):
         del found["party_size"]
-        missing["party_size"] = travellers.ASKED["party_size"]
+        missing["party_size"] = travellers.tables()["asked"]["party_size"]
     return Understood(found, parts, missing, None, sentence(fields, found))
 
 
@@ -654,7 +648,9 @@ DESK = Desk(
         read(text, place), lambda values: request(values, place)
     ),
     request=request,
-    change=change,
+    change=lambda text, values, view, place: travellers.change(
+        text, form(place), *_takes(place), values, view
+    ),
     view=view,
     no_plan=no_plan,
     planners={"errand-expert": "Careful agent, who knows only what the tools answer"},

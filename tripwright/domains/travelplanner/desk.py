@@ -351,10 +351,8 @@ def read(text: str, place: Place) -> Understood:
     ]
     if not any(span.field == "party_size" for span in spans):
         del found["party_size"]  # who is not mentioned is asked for
-    wrong = {each.field: each.message for each in problems_of(fields, found) if each.field in found}
-    found = {name: value for name, value in found.items() if name not in wrong}
     by_name = {field.name: field for field in fields}
-    missing = wrong | travellers.unsaid(by_name, _takes(place), {**wrong, **found})
+    missing = travellers.unsaid(by_name, _takes(place), found)
     parts = tuple(whole(spans, len(text)))
     return Understood(found, parts, missing, None, sentence(fields, found, missing))
 
@@ -363,10 +361,20 @@ def read(text: str, place: Place) -> Understood:
 
 
 def no_plan(query: Query, place: Place) -> NoPlan | None:
-    asked, query = query.besides, query.model_copy(update={"besides": None})
-    explanation = explain(query, place.source)
+    asked, world, plain = query.besides, place.source, query.model_copy(update={"besides": None})
+    explanation = explain(plain, world)
     if explanation is None:
-        return _too_much_besides(query, asked, place) if asked else None
+        cost = solve(query, world).cost_usd if asked else 0
+        if asked is None or (cost is not None and cost <= query.budget):
+            return None  # else there are plans until these wishes come on top
+        wishes = [f"{rule} allowed" for rule in asked.house_rules]
+        wishes += [f"without {name}" for name in asked.without]
+        least = "nothing is left" if cost is None else f"the cheapest plan costs {usd(cost)}"
+        with_all, without = values(query), values(plain)
+        fewer = {name: without[name] for name in without if without[name] != with_all[name]}
+        give_up = RequestChange("Give these up", fewer, solve(plain, world).cost_usd)
+        return NoPlan((f"With {listed(wishes)} {least}.",), (give_up,))
+    query = plain
     before, changes = values(query), []
     for change in repairs(query, place.source):
         after = values(change.query).items()
@@ -374,20 +382,6 @@ def no_plan(query: Query, place: Place) -> NoPlan | None:
         changes.append(RequestChange(capitalised(change.words), differ, change.cost_usd))
     why = [explanation, *explanation.also]
     return NoPlan(tuple(capitalised(each.words) for each in why), tuple(changes))
-
-
-def _too_much_besides(query: Query, asked: Besides, place: Place) -> NoPlan | None:
-    """There are plans until these wishes come on top."""
-    cost = solve(query.model_copy(update={"besides": asked}), place.source).cost_usd
-    if cost is not None and cost <= query.budget:
-        return None
-    why = "nothing is left" if cost is None else f"the cheapest plan costs {usd(cost)}"
-    wishes = [f"{rule} allowed" for rule in asked.house_rules]
-    wishes += [f"without {name}" for name in asked.without]
-    before, plain = values(query.model_copy(update={"besides": asked})), values(query)
-    fewer = {name: plain[name] for name in plain if plain[name] != before[name]}
-    changes = (RequestChange("Give these up", fewer, solve(query, place.source).cost_usd),)
-    return NoPlan((f"With {listed(wishes)} {why}.",), changes)
 
 
 DESK = Desk(

@@ -136,24 +136,22 @@ def _passes(days: Days, query: Query, world: World) -> bool:
 
 
 def besides(query: Query, plan: Sequence[Any], world: World) -> dict[str, list[str]]:
-    """Of the wishes that no rule of the benchmark looks at, in words: what in the plan is against
-    them."""
+    """Of the wishes that no rule of the benchmark looks at: what in the plan is against them."""
     days = [day for day in plan if isinstance(day, dict)]
-    texts = [day.get(field) for day in days for field in NAMING]
-    names = [name_and_city(each) for text in texts if text for each in str(text).split(";")]
-    found = {name for pair in names for name in pair} | {
-        city for city in world.cities if any(city in str(day.get("current_city")) for day in days)
-    }
-    kept = {f"Without {listed(query.without)}": [name for name in query.without if name in found]}
+    texts = [str(day.get(field) or "") for day in days for field in NAMING]
+    places = {name_and_city(each) for text in texts for each in text.split(";")}
+    found = {name for place in places for name in place}
+    kept = {}
+    if query.without:
+        kept[f"Without {listed(query.without)}"] = [name for name in query.without if name in found]
     for rule in query.house_rules[1:]:
-        stays = {name_and_city(str(day.get("accommodation"))) for day in days}
         kept[f"{capitalised(rule)} allowed"] = [
-            name
-            for name, city in sorted(stays)
+            row.name
+            for _, city in sorted(places)
             for row in (world.accommodations(city) if city in world.cities else ())
-            if row.name.strip() == name and FORBIDDEN_BY_RULE[rule] in row.house_rules
+            if (row.name.strip(), city) in places and FORBIDDEN_BY_RULE[rule] in row.house_rules
         ]
-    return kept if query.without else dict(list(kept.items())[1:])
+    return kept
 
 
 def _words(old: Sequence[Any], new: Sequence[Any], kept: int) -> str:

@@ -24,7 +24,15 @@ from pydantic import ValidationError
 from tripwright.domains.deeptravel.request import Transport, TravelRequest
 from tripwright.domains.deeptravel.requests.intents import days_after, nights_of, shape_of
 from tripwright.domains.desk import Span
-from tripwright.domains.wording import MONTHS, NUMBERS, TOGETHER, capitalised, ordinal, speaker
+from tripwright.domains.wording import (
+    MONTHS,
+    NUMBERS,
+    TOGETHER,
+    capitalised,
+    clock_read,
+    ordinal,
+    speaker,
+)
 
 
 @cache
@@ -124,15 +132,6 @@ def clock_said(rng: random.Random, clock: str) -> str:
     if minute == 0 and rng.random() < 0.4:
         return f"{on_dial} {half}"
     return f"{on_dial}:{minute:02d} {half}" if rng.random() < 0.4 else clock
-
-
-def clock_read(text: str) -> str:
-    if text == "noon":
-        return "12:00"
-    hour, minute = (int(digits) for digits in (re.findall(r"\d+", text) + ["0"])[:2])
-    if "m" in text:
-        hour = hour % 12 + 12 * ("p" in text)
-    return f"{hour:02d}:{minute:02d}"
 
 
 def money_said(rng: random.Random, value: float, currency: str) -> str:
