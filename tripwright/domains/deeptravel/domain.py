@@ -16,8 +16,8 @@ from tripwright.domains.deeptravel.dialects import DIALECTS
 from tripwright.domains.deeptravel.expert.play import ErrandExpert
 from tripwright.domains.deeptravel.place import LiveSource, open_place
 from tripwright.domains.deeptravel.request import LABELS, MADE_BY, TravelRequest
-from tripwright.domains.deeptravel.requests.intents import TripSurvey
-from tripwright.domains.deeptravel.requests.make import RequestScope, make_requests
+from tripwright.domains.deeptravel.requests.intents import Proof, TripSurvey, prove, request_key
+from tripwright.domains.deeptravel.requests.make import LEVELS, RequestScope, make_requests
 from tripwright.domains.deeptravel.rewards import REWARDS
 from tripwright.domains.deeptravel.task import (
     COUNTERPARTS,
@@ -61,18 +61,21 @@ def _draw(
     world: World, count: int, seed: int, mix: LevelMix | None = None
 ) -> Iterator[TravelRequest]:
     """Easy, medium and hard by the mix's weights, nearly all with wishes: one without is met by
-    nearly any row, and teaches no choosing. They are for tiny models, whose rows do not say which
-    offer is an entire home."""
-    requests, _ = make_requests(
-        TripSurvey(_provider(world), sees_homes=False),
-        RequestScope.of(world),
-        count,
-        constraints="mixed",
-        weights=(mix or LevelMix()).levels,
-        plain_share=PLAIN_SHARE,
-        seed=seed,
+    nearly any row, and teaches no choosing. Drawn as for tiny models, whose rows do not say which
+    offer is an entire home; what cannot be met where rows say it is drawn anew."""
+    make = partial(
+        make_requests, places=RequestScope.of(world), constraints="mixed", plain_share=PLAIN_SHARE
     )
-    return (proven.request for proven in requests)
+    tiny, full = (TripSurvey(_provider(world), homes=homes) for homes in ("many", "large"))
+    made, _ = make(tiny, count=count, weights=(mix or LevelMix()).levels, seed=seed)
+    requests = [proven.request for proven in made]
+    for number, request in enumerate(requests):
+        if not isinstance(prove(request, full), Proof):
+            weights = [level == request.level for level in LEVELS]
+            known, dice = frozenset(map(request_key, requests)), -(seed * count + number + 1)
+            ((other, _),), _ = make(full, count=1, weights=weights, seed=dice, excluded=known)
+            requests[number] = other.model_copy(update={"id": request.id})
+    return iter(requests)
 
 
 @lru_cache(maxsize=MOST_PROVIDERS)

@@ -279,7 +279,8 @@ class NotAnswered(Exception):
 class TripSurvey:
     """What the tools of a source say about a trip. Answers are remembered: drawing and proving ask
     the same. `transfers` 1: trains with a change, too. `by_name`: a hotel that is asked for is
-    searched by its name. `sees_homes`: a traveller sees which offer is an entire home.
+    searched by its name. `homes`: which of them a proof for three or more may rest on: none, those
+    that hold the party, or each as many times as it needs rooms.
 
     A tool that nobody answers, a refusal and a search that is not recorded find nothing. What is
     found is data, as an agent will be shown it: no name can close a tag."""
@@ -289,10 +290,10 @@ class TripSurvey:
         source: AnswerSource,
         transfers: int = 0,
         by_name: bool = False,
-        sees_homes: bool = True,
+        homes: Literal["none", "large", "many"] = "none",
     ):
         self._source, self._transfers = source, transfers
-        self._by_name, self._sees_homes = by_name, sees_homes
+        self._by_name, self._homes = by_name, homes
         self.tools = source.tools
         self._known: dict[tuple[object, ...], list[AnswerRow]] = {}
         self._faults = 0  # in a row
@@ -351,9 +352,12 @@ class TripSurvey:
 
     def takes(self, request: TravelRequest, hotel: HotelOffer) -> bool:
         """Whether the party fits in. Who needs several rooms does not find them in an entire home;
-        a large one is no proof either, since an agent who sees none pays for several rooms."""
-        is_short = rooms_of(request, hotel) < rooms_of(request)
-        return holds(hotel, request) and not (self._sees_homes and is_short)
+        a large one is a proof only where that is asked for, since an agent who does not see that it
+        is one pays for several rooms."""
+        rooms = rooms_of(request, hotel)
+        if self._homes == "none" and rooms < rooms_of(request):
+            return False
+        return holds(hotel, request, None if self._homes == "many" else rooms)
 
     def places(self, query: str, city: str) -> list[AnswerRow]:
         rows = self.rows("poi_search", query=query, city_name=city)
