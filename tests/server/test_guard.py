@@ -95,7 +95,7 @@ def test_trips_are_bounded_and_the_oldest_finished_go_first(tmp_path, monkeypatc
     ids = [kept.add("anyone", asker, asked) for asker in "aaabb"]
     assert [id is None for id in ids] == [False, False, True, False, True]
     for day, id in enumerate(filter(None, ids), start=1):
-        monkeypatch.setattr(store, "_now", lambda day=day: f"2026-01-0{day}")
+        monkeypatch.setattr(store, "now", lambda day=day: f"2026-01-0{day}")
         kept.finish(id, "done", {})
     assert kept.trip(str(ids[0])) is None and kept.trip(str(ids[1])) and kept.trip(str(ids[3]))
 

@@ -9,16 +9,22 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import httpx2
 import pytest
 from fastapi.testclient import TestClient
+from openapi_spec_validator import validate
 
 from tests.server import small_desk
+from tripwright.domains.desk import Understood
 from tripwright.server import TripServer
-from tripwright.server.trips import make_app
+from tripwright.server.agency import Planner
+from tripwright.server.guard import guarded
+from tripwright.server.trips import OpenDesk, Trip, TripPage, make_app
 
 BASE = "http://127.0.0.1"
 
@@ -181,3 +187,145 @@ def test_the_documentation_asks_nobody_else(client):
     files = re.findall(r'(?:src|href)="([^"]+)"', page.text)
     assert len(files) == 3 and all(client.get(file).status_code == 200 for file in files)
     assert "'self'" in page.headers["content-security-policy"] and "https://" not in page.text
+
+
+# ---- what those who run it rely on
+
+
+def lines(capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    found = capsys.readouterr().err.splitlines()
+    return [json.loads(line) for line in found if line.startswith("{")]
+
+
+def opened(tmp_path: Path, agency: Any = None, **settings: Any) -> TestClient:
+    served = TripServer(state=tmp_path / "own.sqlite", **settings)
+    return TestClient(make_app(agency or small_desk.agency(), served), "http://127.0.0.1")
+
+
+def planner(play: Any, **more: Any) -> Any:
+    """The small desk with one planner, whose sessions `play` plays."""
+    policy = SimpleNamespace(name="own", play=lambda sessions: map(play, sessions))
+    dialect = small_desk.DOMAIN.dialects[0]
+    planners = {"expert": Planner("Own", lambda: policy, dialect, **more)}
+    return replace(small_desk.agency(), planners=planners)
+
+
+def test_words_alone_are_a_trip_or_what_is_missing_is_asked(tmp_path, monkeypatch):
+    with opened(tmp_path) as client:
+        refused = client.post("/v1/trips", json={"text": "hello"})
+        assert refused.status_code == 422
+        assert refused.json()["error"]["problems"][0]["field"] == "number"
+        assert client.post("/v1/trips", json={}).status_code == 422
+    read = lambda text, place: Understood({"number": 1}, (), {})  # noqa: E731
+    understanding = replace(small_desk.agency(), desk=replace(small_desk.DESK, read=read))
+    with opened(tmp_path, understanding) as client:
+        trip = client.post("/v1/trips", json={"text": "one", "wait": True}).json()
+    assert (trip["status"], trip["values"], trip["text"]) == ("done", {"number": 1}, "one")
+
+
+def test_what_is_answered_is_as_the_documentation_says(tmp_path):
+    with opened(tmp_path) as client:
+        trip = client.post("/v1/trips", json={"values": {"number": 1}, "wait": True}).json()
+        Trip.model_validate(trip)
+        TripPage.model_validate(client.get("/v1/trips").json())
+        OpenDesk.model_validate(client.get("/v1/desk").json())
+        schema = client.get("/openapi.json").json()
+        assert "securitySchemes" not in schema["components"]
+    validate(schema)
+
+
+def test_the_documentation_names_the_key(tmp_path, monkeypatch):
+    monkeypatch.setenv("OUR_KEYS", "one")
+    with opened(tmp_path, key_env="OUR_KEYS") as client:
+        schema = client.get("/openapi.json").json()
+    (scheme,) = schema["components"]["securitySchemes"].values()
+    assert (scheme["type"], scheme["scheme"]) == ("http", "bearer")
+    assert all(
+        operation["security"] for path in schema["paths"].values() for operation in path.values()
+    )
+
+
+def test_a_shared_trip_is_read_by_whoever_has_its_address(tmp_path):
+    with opened(tmp_path) as client:
+        trip = client.post("/v1/trips", json={"values": {"number": 1}, "wait": True}).json()
+        path = f"/v1/trips/{trip['id']}"
+        mine = {"Cookie": f"traveller={client.cookies['traveller']}"}
+        shared = client.post(f"{path}/share", json={"shared": True}).json()
+        assert shared["shared"] and "own" not in shared
+        client.cookies.clear()
+        assert client.get(path).json()["own"] is False
+        assert client.get(f"{path}/events").status_code == 200
+        assert client.delete(path).status_code == 404
+        assert client.post(f"{path}/share", json={"shared": False}).status_code == 404
+        client.cookies.clear()
+        ended = client.post(f"{path}/share", json={"shared": False}, headers=mine)
+        assert ended.json()["shared"] is False
+        client.cookies.clear()
+        assert client.get(path).status_code == 404
+
+
+def test_planning_has_a_deadline(tmp_path, capsys):
+    with opened(tmp_path, small_desk.agency(2.0), deadline_s=0.3) as client:
+        began = time.monotonic()
+        trip = client.post("/v1/trips", json={"values": {"number": 1}, "wait": True}).json()
+        assert time.monotonic() - began < 2
+    assert trip["status"] == "failed" and "0.3 seconds" in trip["error"]
+    (line,) = [line for line in lines(capsys) if line.get("reason") == "deadline"]
+    assert line["trip"] == trip["id"] and line["time"] and line["seconds"] >= 0.3
+
+
+def test_what_a_service_says_reaches_the_log_and_no_traveller(tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("OUR_API_KEY", "s3cret-of-ours")
+
+    def play(session: Any) -> Any:
+        session.fail("http://10.0.0.7:8001/v1 answered 500: Traceback, key s3cret-of-ours")
+        return session
+
+    with opened(tmp_path, planner(play)) as client:
+        asked = client.post("/v1/trips", json={"values": {"number": 1}, "wait": True})
+    assert asked.json()["status"] == "failed" and "did not answer" in asked.json()["error"]
+    assert "10.0.0.7" not in asked.text
+    (line,) = [line for line in lines(capsys) if line.get("status") == "failed"]
+    assert "10.0.0.7" in line["reason"] and "***" in line["reason"]
+
+
+def test_a_days_cost_ends_the_trip_that_passes_it_and_then_nothing_is_asked(tmp_path, capsys):
+    agent = small_desk.agency().planners["expert"].policy()
+
+    def play(session: Any) -> Any:
+        say = session.say
+
+        def paid(text: str) -> Any:
+            session.transcript.usage.update(prompt_tokens=1_000, completion_tokens=100)
+            return say(text)
+
+        session.say = paid
+        return next(iter(agent.play([session])))
+
+    prices = {"price_in": 1.0, "price_out": 10.0, "max_cost_usd": 0.005}  # 0.002 a turn
+    settings = {"endpoint": "http://127.0.0.1:9/v1", "model": "m", **prices}
+    with opened(tmp_path, planner(play, paid=True), **settings) as client:
+        trip = client.post("/v1/trips", json={"values": {"number": 1}, "wait": True}).json()
+        assert trip["status"] == "failed" and "tomorrow" in trip["error"]
+        refused = client.post("/v1/trips", json={"values": {"number": 1}})
+        assert refused.status_code == 503
+    (line,) = [line for line in lines(capsys) if line.get("reason") == "max_cost_usd"]
+    assert line["cost_usd"] == 0.006 and line["prompt_tokens"] == 3_000
+    with opened(tmp_path, planner(play, paid=True), **settings) as client:  # after a restart, too
+        assert client.post("/v1/trips", json={"values": {"number": 1}}).status_code == 503
+
+
+def test_pages_of_a_site_that_is_allowed_may_ask(tmp_path):
+    app = make_app(small_desk.agency(), TripServer(state=tmp_path / "own.sqlite"))
+    ours, others = {"Origin": "https://our.example"}, {"Origin": "https://our.example.evil"}
+    preflight = {"Access-Control-Request-Method": "POST"}
+    preflight |= {"Access-Control-Request-Headers": "authorization, content-type"}
+    guard = guarded(app, "127.0.0.1", (), ["https://our.example"])
+    with TestClient(guard, "http://127.0.0.1") as client:
+        asked = client.options("/v1/trips", headers={**ours, **preflight})
+        assert asked.status_code == 200
+        assert asked.headers["access-control-allow-origin"] == "https://our.example"
+        said = client.get("/v1/desk", headers=ours).headers
+        assert said["access-control-allow-origin"] == "https://our.example"
+        assert client.get("/v1/desk", headers=others).status_code == 403
+        assert client.options("/v1/trips", headers={**others, **preflight}).status_code == 403

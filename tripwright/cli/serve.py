@@ -162,6 +162,9 @@ def serve(settings: TripServer, port: Port = 8000) -> None:
       tripwright serve --services examples/own_flights.toml
       tripwright serve --runs runs
       TRIP_KEYS=secret1,secret2 tripwright serve --host 0.0.0.0 --key-env TRIP_KEYS
+      tripwright serve --allow-origin https://our.example
+      tripwright serve --endpoint https://api.openai.com/v1 --model gpt-5-mini --price-in 0.25 \
+        --price-out 2 --max-cost-usd 20
       curl -H 'Accept: text/event-stream' --json '{"values": {…}}' http://127.0.0.1:8000/v1/trips
     """
     from contextlib import ExitStack
@@ -183,8 +186,9 @@ def serve(settings: TripServer, port: Port = 8000) -> None:
         also = f"; runs at {url}/runs" if settings.runs else ""
         return f"serving trips of '{where}' at {url}{also}"
 
-    make, names = partial(trip_app, settings), settings.allow_host
-    raise typer.Exit(serve_app(make, settings.host, port, 1, announce, names, settings.proxy))
+    make, names = partial(trip_app, settings), (settings.allow_host, settings.proxy)
+    origins = settings.allow_origin
+    raise typer.Exit(serve_app(make, settings.host, port, 1, announce, *names, origins))
 
 
 def _nano(state: Path) -> Path:

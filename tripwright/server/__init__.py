@@ -6,8 +6,10 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from tripwright.errors import UserError
+from tripwright.llm.paid_calls import Prices, prices_of
 from tripwright.policies.settings import setting
 
 ALLOW_HOST = "A further name that this server is asked for, or its proxy is; may be repeated."
@@ -25,6 +27,9 @@ class TripServer:
     state: Path = setting(Path("runs/serve/trips.sqlite"), "SQLite file with all trips.")
     host: str = setting("127.0.0.1", "Address to listen on; 0.0.0.0 for every network.")
     allow_host: list[str] | None = setting(None, ALLOW_HOST)
+    allow_origin: list[str] | None = setting(
+        None, "Another site whose pages may ask here, as https://our.example; may be repeated."
+    )
     proxy: list[str] | None = setting(
         None, "Address or network of a proxy whose X-Forwarded-For is believed; may be repeated."
     )
@@ -51,6 +56,16 @@ class TripServer:
     api_key_env: str = setting(
         "OPENAI_API_KEY", "The environment variable with the endpoint's key."
     )
+    price_in: float | None = setting(
+        None, "USD per million prompt tokens of the endpoint: trips are logged with their cost."
+    )
+    price_out: float | None = setting(None, "The same, of its own tokens.")
+    max_cost_usd: float | None = setting(
+        None, "USD a day (UTC), over all trips: then the endpoint is asked no more until midnight."
+    )
+    deadline_s: float = setting(
+        300.0, "Seconds that planning a trip may take.", min=1.0, max=86_400.0
+    )
     key_env: str | None = setting(
         None, "An environment variable with the keys, commas between them, that callers must have."
     )
@@ -63,12 +78,24 @@ class TripServer:
             raise UserError("--endpoint needs --model NAME: which of its models plans?")
         if self.dialect and not self.model:
             raise UserError("--dialect is the model's: give --model too.")
+        for origin in self.allow_origin or ():
+            parts = urlsplit(origin)
+            if origin != f"{parts.scheme}://{parts.netloc}" or not parts.hostname:
+                raise UserError(
+                    f"--allow-origin is a site, as https://our.example: found '{origin}'."
+                )
+        if self.prices is not None and self.endpoint is None:
+            raise UserError("--price-in, --price-out and --max-cost-usd are of an --endpoint.")
         if self.services is not None and self.world is not None:
             raise UserError("--services is in place of --world: give one of them.")
         if self.runs is not None and self.key_env:
             raise UserError("--runs shows runs to whoever asks, --key-env only answers with a key.")
         if self.runs is not None and not self.runs.is_dir():
             raise UserError(f"No folder '{self.runs}' of --runs.")
+
+    @property
+    def prices(self) -> Prices | None:
+        return prices_of(self.price_in, self.price_out, max_usd=self.max_cost_usd)
 
     @property
     def keys(self) -> tuple[str, ...]:

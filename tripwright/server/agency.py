@@ -14,10 +14,12 @@ reader does."""
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections import Counter as Counted
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache, partial
@@ -47,14 +49,16 @@ from tripwright.domains.desk import (
 from tripwright.domains.domain import Domain
 from tripwright.domains.place import Place, PlaceOptions
 from tripwright.domains.travellers import left_over, quoted
-from tripwright.episode import Episode, Policy, closed, open_session
+from tripwright.episode import Episode, Policy, Session, closed, open_session
 from tripwright.errors import NotJson, UserError, named, read_json
 from tripwright.evals.evaluate import choose_policy
 from tripwright.llm.client import ChatEndpoint, Completion
+from tripwright.llm.http import Redaction
+from tripwright.llm.paid_calls import COUNTED, Prices
 from tripwright.policies.settings import PolicySettings
 from tripwright.server import TripServer
 from tripwright.server.serving import say
-from tripwright.server.store import TripStore
+from tripwright.server.store import TripStore, now
 from tripwright.transcript import ToolCall
 
 PROMPT = """A traveller's words follow. Fill this form from them.
@@ -68,7 +72,15 @@ Fields, with the values that are accepted:
 """
 
 
-def read_by_model(endpoint: ChatEndpoint, text: str, desk: Desk, place: Place) -> Understood:
+def read_by_model(
+    endpoint: ChatEndpoint,
+    text: str,
+    desk: Desk,
+    place: Place,
+    account: Account | None = None,
+) -> Understood:
+    if account is not None and account.is_spent:
+        return desk.read(text, place)
     fields = desk.form(place)
     messages = [
         {"role": "system", "content": PROMPT + "\n".join(map(_field_words, fields))},
@@ -78,6 +90,8 @@ def read_by_model(endpoint: ChatEndpoint, text: str, desk: Desk, place: Place) -
         answer = endpoint.complete(messages)
         if not isinstance(answer, Completion):
             raise UserError(answer.message)
+        if account is not None:
+            account.pay(answer.usage)
         objects = _said(answer.text)
     except UserError as problem:
         say(f"warning: the endpoint did not read a traveller's words: {problem}")
@@ -148,18 +162,45 @@ MOST_EXAMPLES = 2
 
 
 class GivenUp(Exception):
-    """The trip was cancelled or deleted, or the server stops."""
+    """The trip was cancelled or deleted, took too long, or the server stops."""
+
+
+class TooDear(Exception):
+    """What models may cost today is used up."""
+
+    told = "What its model may cost a day is used up here: try again tomorrow."
+
+
+class Account:
+    """What models cost, over all that is read and planned on a day."""
+
+    def __init__(self, prices: Prices | None, store: TripStore):
+        self._prices, self._store = prices, store
+
+    def usd(self, usage: Mapping[str, float]) -> float:
+        return self._prices.usd(usage) if self._prices else 0.0
+
+    def pay(self, usage: Mapping[str, float]) -> None:
+        if usd := self.usd(usage):
+            self._store.spent(usd)
+
+    @property
+    def is_spent(self) -> bool:
+        most = self._prices.max_usd if self._prices else None
+        return most is not None and self._store.spent() >= most
 
 
 @dataclass(frozen=True)
 class Planner:
-    """One who plans: by its name on the page. `alone`: plays one trip at a time."""
+    """One who plans: by its name on the page. `alone`: plays one trip at a time. `paid`: asks an
+    endpoint."""
 
     label: str
     policy: Callable[[], Policy]
     dialect: Dialect
     chat: ChatFormat | None = None
     alone: bool = False
+    paid: bool = False
 
 
 @dataclass(frozen=True)
@@ -171,6 +212,7 @@ class Agency:
     place: Place
     planners: dict[str, Planner]
     reader: ChatEndpoint | None = None  # of words; without one the desk reads them
+    account: Account | None = None  # of what models cost
 
     @cached_property
     def examples(self) -> list[str]:
@@ -187,11 +229,16 @@ class Agency:
                     self.desk.request(understood.values, self.place)
                     yield wish.query
 
+    @property
+    def is_spent(self) -> bool:
+        return self.account is not None and self.account.is_spent
+
     @cached_property
     def read(self) -> Callable[[str], Understood]:
         """What a traveller typed. The page asks for the same words when it plans."""
         if (reader := self.reader) is not None:
-            return lru_cache(256)(lambda text: read_by_model(reader, text, self.desk, self.place))
+            desk, place, account = self.desk, self.place, self.account
+            return lru_cache(256)(lambda text: read_by_model(reader, text, desk, place, account))
         return lru_cache(256)(lambda text: self.desk.read(text, self.place))
 
     def reworded(self, text: str, values: Json) -> str:
@@ -231,8 +278,11 @@ def _unordered(value: Any) -> Any:
 
 
 class TripJobs:
-    def __init__(self, agency: Agency, store: TripStore, threads: int = 4):
-        self._agency, self._store = agency, store
+    def __init__(
+        self, agency: Agency, store: TripStore, threads: int = 4, deadline_s: float = 300.0
+    ):
+        self._agency, self._store, self._deadline_s = agency, store, deadline_s
+        self._account = agency.account or Account(None, store)
         self._waiting, self._stopping = SimpleQueue[str | None](), threading.Event()
         self._model = threading.Lock()
         self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(threads)]
@@ -257,19 +307,43 @@ class TripJobs:
 
     def _work(self) -> None:
         while (id := self._waiting.get()) is not None and not self._stopping.is_set():
+            if (trip := self._store.begin(id)) is None:
+                continue
+            job = _Job(trip, self._tell, self._account)
+            late = threading.Timer(self._deadline_s, self._overdue, [job])
+            late.daemon = True
+            late.start()
             try:
-                if (trip := self._store.begin(id)) is not None:
-                    with TRIP_SECONDS.time():
-                        self._play(trip)
+                with TRIP_SECONDS.time():
+                    self._play(job)
             except GivenUp:
                 pass
-            except Exception:
+            except TooDear:
+                self._end(job, "failed", {"error": TooDear.told}, "max_cost_usd")
+            except Exception as error:
                 say(traceback.format_exc())
-                error = "The server failed on this trip; its log says why."
-                self._store.finish(id, "failed", {"error": error})
-                TRIPS.labels("failed").inc()
+                told = "The server failed on this trip; its log says why."
+                self._end(job, "failed", {"error": told}, type(error).__name__)
+            finally:
+                late.cancel()
 
-    def _play(self, trip: dict[str, Any]) -> None:
+    def _overdue(self, job: _Job) -> None:
+        """Whatever its thread waits for, the traveller waits no longer."""
+        told = f"Planning took longer than {self._deadline_s:g} seconds, which is all it may take."
+        self._end(job, "failed", {"error": told}, "deadline")
+
+    def _end(
+        self, job: _Job, status: str, outcome: dict[str, Any], reason: str, record: Any = None
+    ) -> None:
+        if not self._store.finish(job.trip["id"], status, outcome, record):
+            return
+        TRIPS.labels(status).inc()
+        line = {"time": now(), "trip": job.trip["id"], "planner": job.trip["planner"]}
+        line |= {"status": status, "reason": Redaction().shown(reason), **job.figures()}
+        say(json.dumps(line))
+
+    def _play(self, job: _Job) -> None:
+        trip = job.trip
         desk, place = self._agency.desk, self._agency.place
         request = desk.request(trip["values"], place)
         if desk.at_comfort is not None:
@@ -282,8 +356,10 @@ class TripJobs:
         if old is not None and keeps and (replan := desk.replan(old, request, place)) is not None:
             policy, words = (lambda: replan.policy), replan.words
             planner = self._agency.planners[self._agency.default_planner]
+        if planner.paid and self._account.is_spent:
+            raise TooDear
         with self._model if planner.alone else nullcontext():
-            episode = self._episode(trip["id"], request, planner, policy())
+            episode = self._episode(job, request, planner, policy())
         record = episode.record()
         outcome: dict[str, Any] = {"replan": words}
         if episode.transcript.answer is not None and episode.scored:
@@ -295,31 +371,67 @@ class TripJobs:
         refused = episode.scored and not episode.passed
         if refused and (no_plan := desk.no_plan(request, place)) is not None:
             status, outcome["no_plan"] = "no_plan", asdict(no_plan)
-        if status == "failed":
-            outcome["error"] = episode.transcript.fault or "The agent ended without a plan."
-        self._store.finish(trip["id"], status, outcome, record)
-        TRIPS.labels(status).inc()
+        fault = episode.transcript.fault
+        if status == "failed":  # what a service or an endpoint says is for the log
+            why = "A service that this trip needs did not answer. Try again later."
+            outcome["error"] = why if fault else "The agent ended without a plan."
+        self._end(job, status, outcome, fault or str(episode.transcript.stop_reason), record)
 
-    def _episode(self, id: str, request: Any, planner: Planner, policy: Policy) -> Episode:
-        task = self._agency.domain.task(id, request, self._agency.place.source)
+    def _episode(self, job: _Job, request: Any, planner: Planner, policy: Policy) -> Episode:
+        task = self._agency.domain.task(job.trip["id"], request, self._agency.place.source)
         session = open_session(task, planner.dialect, planner.chat)
-        session.watcher = _Telling(self._tell, id, planner.dialect)
-        return next(closed(policy.play([session])))
+        session.watcher, job.session = job, session
+        try:
+            return next(closed(policy.play([session])))
+        finally:
+            job.pay()
 
     def _tell(self, id: str, kind: str, body: dict[str, Any]) -> None:
         if self._stopping.is_set() or not self._store.tell(id, kind, body):
             raise GivenUp
 
 
-class _Telling:
-    """A session's watcher: every call and answer becomes an event."""
+class _Job:
+    """A trip under way, and its session's watcher: every call and answer becomes an event, what
+    was said is paid before the next."""
 
-    def __init__(self, tell: Callable[[str, str, dict[str, Any]], None], id: str, dialect: Dialect):
-        self._tell, self._id, self._dialect = tell, id, dialect
-        self._asked_at = 0.0
+    def __init__(
+        self,
+        trip: dict[str, Any],
+        tell: Callable[[str, str, dict[str, Any]], None],
+        account: Account,
+    ):
+        self.trip, self.session = trip, None
+        self._tell, self._id, self._account = tell, trip["id"], account
+        self._began, self._asked_at = time.monotonic(), 0.0
+        self._paid = Counted[str]()
+
+    session: Session | None
+
+    def figures(self) -> dict[str, Any]:
+        usage, calls = (
+            (self.session.transcript.usage, self.session.transcript.calls)
+            if self.session is not None
+            else (Counted[str](), [])
+        )
+        tokens = {name: int(usage[name]) for name in COUNTED[:2]}
+        seconds = round(time.monotonic() - self._began, 2)
+        cost = round(self._account.usd(usage), 6)
+        return {"seconds": seconds, "calls": len(calls), **tokens, "cost_usd": cost}
+
+    def pay(self) -> None:
+        """For what was said since it was last paid."""
+        if self.session is not None:
+            usage = Counted(self.session.transcript.usage)
+            self._account.pay(usage - self._paid)
+            self._paid = usage
 
     def on_call(self, number: int, call: Call, turn: str) -> None:
-        thoughts = opening_thoughts(turn, self._dialect.turns).thoughts
+        assert self.session is not None
+        self.pay()
+        if self._paid["completion_tokens"] and self._account.is_spent:
+            raise TooDear
+        thoughts = opening_thoughts(turn, self.session.dialect.turns).thoughts
         body = {"number": number, "tool": call.name, "arguments": call.arguments}
         self._tell(self._id, "call", {**body, "thinking": "\n".join(thoughts).strip()})
         self._asked_at = time.monotonic()
@@ -395,7 +507,8 @@ def _planners(settings: TripServer, domain: Domain) -> dict[str, Planner]:
         choice = choose_policy(told, dialect)
         label = f"The model {Path(settings.model).name}"
         alone = told.policy == "local"
-        planners["model"] = Planner(label, lambda: choice.policy, dialect, choice.chat, alone)
+        paid = settings.endpoint is not None
+        planners["model"] = Planner(label, lambda: choice.policy, dialect, choice.chat, alone, paid)
     dialect = by_name[domain.desk.dialect]
     for name, label in domain.desk.planners.items():
         make = partial(choose_policy, name, dialect)

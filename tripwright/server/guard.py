@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict
+from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
@@ -57,17 +58,37 @@ def sendable(values: Any) -> Any:
     return values
 
 
+def guarded(
+    app: ASGIApp, listening: str, names: Sequence[str], origins: Sequence[str] = ()
+) -> ASGIApp:
+    """Behind the guard; pages of `origins` may ask, as browsers want it said."""
+    if origins:
+        app = CORSMiddleware(
+            app,
+            allow_origins=origins,
+            allow_credentials=True,
+            allow_methods=["GET", "POST", "DELETE"],
+            allow_headers=["Authorization", "Content-Type", "Last-Event-ID"],
+            expose_headers=["Location", "Retry-After"],
+        )
+    return Guard(app, listening, names, origins)
+
+
 class Guard:
     """ASGI: a request has to ask for a host of this server's, must not come from another site's
     page, and what it sends has to be JSON, which such a page cannot send unasked.
 
     Whoever owns a name can give it this machine's address, and then their page reads what is served
     by that name (DNS rebinding). So addresses count, and names that no stranger can own: this
-    machine's, in a network those without a dot, and those that the user has `allowed`.
+    machine's, in a network those without a dot, and those that the user has `allowed`, as are the
+    `origins` of pages.
     """
 
-    def __init__(self, app: ASGIApp, listening: str, allowed: Sequence[str]):
+    def __init__(
+        self, app: ASGIApp, listening: str, allowed: Sequence[str], origins: Sequence[str] = ()
+    ):
         self._app, self._in_network = app, listening not in LOOPBACK
+        self._origins = {origin.lower() for origin in origins}
         self._allowed = {name.lower() for name in allowed}
         self._own = {"localhost", listening.lower(), *self._allowed}
         if self._in_network:
@@ -84,8 +105,9 @@ class Guard:
         host = headers.get(b"host", "").lower()
         if not self._is_own(_name_in(host)):
             return problem(403, "Ask by this server's address, or allow the name: --allow-host.")
-        origin = headers.get(b"origin", f"//{host}").lower().partition("//")[2]
-        if origin != host and _name_in(origin) not in self._allowed:
+        said = headers.get(b"origin", f"//{host}").lower()
+        origin = said.partition("//")[2]
+        if not (said in self._origins or origin == host or _name_in(origin) in self._allowed):
             return problem(403, "A page of another site may not ask here.")
         if len(path) > MOST_PATH_CHARACTERS or not path.isprintable():
             return problem(400, "The path is too long, or holds what cannot be printed.")

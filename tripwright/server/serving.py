@@ -36,7 +36,7 @@ from uvicorn.supervisors import Multiprocess
 from tripwright.domains.desk import FormProblems
 from tripwright.errors import NotJson, UserError, read_json
 from tripwright.progress import HarmlessOutput
-from tripwright.server.guard import BoundedProtocol, Guard, problem
+from tripwright.server.guard import BoundedProtocol, guarded, problem
 from tripwright.tools.toolbox import ToolHostDown
 
 
@@ -186,12 +186,13 @@ def serve_app(
     announce: Callable[[str], str],
     allow_host: Sequence[str] | None = None,
     proxy: Sequence[str] | None = None,
+    allow_origin: Sequence[str] | None = None,
 ) -> int:
     """Until SIGTERM or Ctrl-C; the exit code. `make` is pickled, and called in each worker;
     `announce` makes the line on stderr of the address. `proxy`: those whose word on a client's
     address is taken."""
     config = uvicorn.Config(
-        partial(_in_worker, make, host, allow_host or ()),
+        partial(_in_worker, make, host, allow_host or (), allow_origin or ()),
         factory=True,
         workers=workers,
         http=BoundedProtocol,
@@ -227,13 +228,15 @@ class _Workers(Multiprocess):
         signal.signal(signal.SIGINT, heed)
 
 
-def _in_worker(make: Callable[[], ASGIApp], host: str, allow_host: Sequence[str]) -> ASGIApp:
+def _in_worker(
+    make: Callable[[], ASGIApp], host: str, allow_host: Sequence[str], origins: Sequence[str]
+) -> ASGIApp:
     Thread(target=_stop_with_parent, daemon=True).start()
     most_files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]  # a connection is one of them
     resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most_files))
     if sys.stderr is not None:  # uvicorn's own lines and tracebacks, too
         sys.stderr = HarmlessOutput(sys.stderr)
-    app = Guard(make(), host, allow_host)
+    app = guarded(make(), host, allow_host, origins)
     gc.collect()
     gc.freeze()  # what is loaded now stays: the collector need not look at it again
     return app

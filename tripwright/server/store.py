@@ -25,7 +25,8 @@ SCHEMA = """
 CREATE TABLE IF NOT EXISTS trips (
     number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE NOT NULL, owner TEXT NOT NULL,
     status TEXT NOT NULL, created_at TEXT NOT NULL, finished_at TEXT, asked TEXT NOT NULL,
-    outcome TEXT, record TEXT, asker TEXT NOT NULL DEFAULT '');
+    outcome TEXT, record TEXT, asker TEXT NOT NULL DEFAULT '', shared INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE IF NOT EXISTS costs (day TEXT PRIMARY KEY, usd REAL NOT NULL);
 CREATE INDEX IF NOT EXISTS trips_of_owner ON trips (owner, number);
 CREATE INDEX IF NOT EXISTS trips_by_status ON trips (status, number);
 CREATE INDEX IF NOT EXISTS trips_by_end ON trips (finished_at);
@@ -42,8 +43,10 @@ class TripStore:
         self._file, self._local = file, threading.local()
         file.parent.mkdir(parents=True, exist_ok=True)
         self._db.executescript(SCHEMA)
-        if "asker" not in {row["name"] for row in self._db.execute("PRAGMA table_info(trips)")}:
-            self._db.execute("ALTER TABLE trips ADD COLUMN asker TEXT NOT NULL DEFAULT ''")
+        known = {row["name"] for row in self._db.execute("PRAGMA table_info(trips)")}
+        for name, kind in (("asker", "TEXT NOT NULL DEFAULT ''"), ("shared", "INTEGER DEFAULT 0")):
+            if name not in known:  # of an older server
+                self._db.execute(f"ALTER TABLE trips ADD COLUMN {name} {kind}")
 
     @property
     def _db(self) -> sqlite3.Connection:
@@ -69,7 +72,7 @@ class TripStore:
             "INSERT INTO trips (id, owner, asker, status, created_at, asked)"
             f" SELECT ?,?,?,'queued',?,? WHERE {unfinished.format(' AND asker=?')}"
             f" AND {unfinished.format('')}",
-            (id, owner, asker, _now(), json.dumps(asked))
+            (id, owner, asker, now(), json.dumps(asked))
             + (asker, MOST_UNFINISHED, MOST_UNFINISHED_OF_ALL),
         )
         if not added.rowcount:
@@ -90,6 +93,19 @@ class TripStore:
 
     def delete(self, id: str) -> None:
         self._db.execute("DELETE FROM trips WHERE id=?", (id,))
+
+    def share(self, id: str, shared: bool) -> None:
+        """Whether whoever knows its id may read it."""
+        self._db.execute("UPDATE trips SET shared=? WHERE id=?", (shared, id))
+
+    def spent(self, usd: float = 0.0) -> float:
+        """What models have cost today (UTC), these included."""
+        row = self._db.execute(
+            "INSERT INTO costs VALUES (?,?) ON CONFLICT (day) DO UPDATE SET usd=usd+excluded.usd"
+            " RETURNING usd",
+            (now()[:10], usd),
+        ).fetchone()
+        return float(row["usd"])
 
     def record(self, id: str) -> dict[str, Any] | None:
         """Of the finished episode, which a new plan is made from."""
@@ -137,12 +153,12 @@ class TripStore:
             self._tell(id, kind, body)
         return under_way
 
-    def finish(self, id: str, status: str, outcome: Json, record: Json | None = None) -> None:
-        """`outcome`: view, no_plan, replan, changed, error."""
+    def finish(self, id: str, status: str, outcome: Json, record: Json | None = None) -> bool:
+        """`outcome`: view, no_plan, replan, changed, error. False where it had ended before."""
         done = self._db.execute(
             "UPDATE trips SET status=?, finished_at=?, outcome=?, record=?, asker='' WHERE id=? AND"
             " status IN ('queued','running')",
-            (status, _now(), json.dumps(outcome), json.dumps(record) if record else None, id),
+            (status, now(), json.dumps(outcome), json.dumps(record) if record else None, id),
         )
         if done.rowcount:
             self._tell(id, "status", {"status": status})
@@ -152,6 +168,7 @@ class TripStore:
                 " finished_at IS NOT NULL ORDER BY finished_at DESC LIMIT 1 OFFSET ?)",
                 (MOST_FINISHED,),
             )
+        return bool(done.rowcount)
 
     def _tell(self, id: str, kind: str, body: Json) -> None:
         self._db.execute(
@@ -166,6 +183,7 @@ class TripStore:
         blank |= {"comfort": USUAL_COMFORT}
         same = ("id", "owner", "number", "status", "created_at", "finished_at")
         trip: dict[str, Any] = {name: row[name] for name in same} | blank | asked | outcome
+        trip["shared"] = bool(row["shared"])
         return trip | {"calls": self._calls(row["id"])} if calls else trip
 
     def _calls(self, id: str) -> list[dict[str, Any]]:
@@ -199,5 +217,5 @@ def summary(trip: Json) -> dict[str, Any]:
     }
 
 
-def _now() -> str:
+def now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

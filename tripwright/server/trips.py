@@ -9,20 +9,22 @@ import json
 import math
 import secrets
 import time
-from collections.abc import AsyncIterator, MutableMapping
+from collections.abc import AsyncIterator, Iterable, MutableMapping
 from contextlib import ExitStack, asynccontextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from importlib import import_module
 from importlib.resources import files
 from ipaddress import ip_network
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from anyio import CapacityLimiter, to_thread
-from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi import APIRouter, Depends, FastAPI, Request, Response
 from fastapi.responses import FileResponse, JSONResponse
+from fastapi.security import HTTPBearer
 from prometheus_client import Counter
-from pydantic import AfterValidator, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, Field, StringConstraints
 from sse_starlette import EventSourceResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import MutableHeaders
@@ -30,12 +32,20 @@ from starlette.exceptions import HTTPException
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from tripwright.domains.desk import Understood
+from tripwright.domains.desk import (
+    FieldProblem,
+    FormField,
+    FormProblems,
+    NoPlan,
+    TripView,
+    Understood,
+)
 from tripwright.errors import named
 from tripwright.evals.report.page import page_file
 from tripwright.llm.endpoint import Budgets
 from tripwright.server import TripServer
-from tripwright.server.agency import Agency, TripJobs, open_agency
+from tripwright.server.agency import Account, Agency, TooDear, TripJobs, open_agency
+from tripwright.server.chat_api import ChatRoutes
 from tripwright.server.guard import Strict, sendable
 from tripwright.server.runs import RunPages
 from tripwright.server.serving import OneReader, add_docs, refusals, say
@@ -44,6 +54,7 @@ from tripwright.server.store import (
     OVER,
     USUAL_COMFORT,
     TripStore,
+    now,
     public,
     summary,
 )
@@ -88,7 +99,9 @@ class ReadWords(Understood):
 
 
 class AskedTrip(Strict):
-    values: Annotated[dict[str, Any], AfterValidator(sendable)]
+    """Without `values` the text is read, and has to be a whole request."""
+
+    values: Annotated[dict[str, Any], AfterValidator(sendable)] | None = None
     text: Text | None = None
     planner: str | None = None
     replaces: str | None = None
@@ -97,23 +110,104 @@ class AskedTrip(Strict):
     wait: bool = False
 
 
+class Shared(Strict):
+    shared: bool
+
+
+# ---- what is answered, for /openapi.json; what is kept is not checked against it
+
+
+class OpenDesk(BaseModel):
+    domain: str
+    title: str
+    world: dict[str, str]
+    form: list[FormField]
+    planners: list[dict[str, str]]
+    default_planner: str
+    examples: list[str]
+    reader: Literal["model", "rules"]
+
+
+class ToolCalled(BaseModel):
+    number: int
+    tool: str
+    arguments: dict[str, Any]
+    thinking: str
+    answer: dict[str, Any] | None
+    seconds: float | None
+
+
+class TripLine(BaseModel):
+    id: str
+    status: Literal["queued", "running", "done", "no_plan", "failed", "cancelled"]
+    created_at: str
+
+
+class TripSummary(TripLine):
+    title: str
+    cost: float | None
+    currency: str | None
+    passed: bool | None
+
+
+class TripPage(BaseModel):
+    trips: list[TripSummary]
+    next: int | None
+
+
+class Trip(TripLine):
+    finished_at: str | None
+    planner: str
+    text: str | None
+    values: dict[str, Any]
+    words: str
+    replaces: str | None
+    sentence: str | None = None
+    cannot: list[str] = []
+    unread: list[str] = []
+    shared: bool
+    own: bool = True
+    view: TripView | None
+    no_plan: NoPlan | None
+    replan: str | None
+    changed: list[str] | None
+    error: str | None
+    calls: list[ToolCalled]
+
+
+class Refused(BaseModel):
+    error: dict[str, Any]
+
+
+REFUSALS: dict[int | str, dict[str, Any]] = {
+    status: {"model": Refused} for status in (401, 403, 404, 413, 415, 422, 429, 503)
+}
+
+
 class TripRoutes:
     def __init__(self, agency: Agency, store: TripStore, jobs: TripJobs, keys: tuple[str, ...]):
-        self._agency, self._store, self._jobs, self._keys = agency, store, jobs, keys
-        self._budgets, self._readers = Budgets(), CapacityLimiter(READ_AT_ONCE)
+        self._agency, self.store, self._jobs, self._keys = agency, store, jobs, keys
+        self._budgets, self.readers = Budgets(), CapacityLimiter(READ_AT_ONCE)
         self.router = router = APIRouter(prefix="/v1")
-        for path, method, route in (
-            ("/desk", "GET", self.desk),
-            ("/read", "POST", self.read),
-            ("/trips", "POST", self.add),
-            ("/trips", "GET", self.page),
-            ("/trips/{id}", "GET", self.trip),
-            ("/trips/{id}", "DELETE", self.delete),
-            ("/trips/{id}/events", "GET", self.events),
-            ("/trips/{id}/cancel", "POST", self.cancel),
-            ("/trips/{id}/changes", "POST", self.changes),
+        for path, method, route, status, model in (
+            ("/desk", "GET", self.desk, 200, OpenDesk),
+            ("/read", "POST", self.read, 200, ReadWords),
+            ("/trips", "POST", self.add, 202, Trip),
+            ("/trips", "GET", self.page, 200, TripPage),
+            ("/trips/{id}", "GET", self.trip, 200, Trip),
+            ("/trips/{id}", "DELETE", self.delete, 204, None),
+            ("/trips/{id}/events", "GET", self.events, 200, None),
+            ("/trips/{id}/cancel", "POST", self.cancel, 200, Trip),
+            ("/trips/{id}/changes", "POST", self.changes, 200, ReadWords),
+            ("/trips/{id}/share", "POST", self.share, 200, Trip),
         ):
-            router.add_api_route(path, route, methods=[method])
+            told: dict[int | str, Any] = {status: {"model": model} if model else {}}
+            how: dict[str, Any] = {"methods": [method], "status_code": status, "responses": told}
+            router.add_api_route(path, route, response_model=None, **how)
+
+    @property
+    def planners(self) -> Iterable[str]:
+        return self._agency.planners
 
     # ---- who asks
 
@@ -130,11 +224,21 @@ class TripRoutes:
             cookie = request.state.cookie = secrets.token_urlsafe(24)
         return _hash(f"cookie {cookie}")
 
-    def _own(self, request: Request, id: str) -> dict[str, Any]:
-        trip = self._store.trip(id)
+    def _own(self, request: Request, id: str, shared: bool = False) -> dict[str, Any]:
+        """With `shared` one may be somebody else's who shares it."""
+        trip = self.store.trip(id)
+        if trip is not None and shared and trip["shared"]:
+            return {**trip, "own": False} if self._is_others(trip, request) else trip
         if trip is None or trip["owner"] != self.owner(request):
             raise HTTPException(404, f"No trip '{id[:40]}' of yours.")
         return trip
+
+    def _is_others(self, trip: dict[str, Any], request: Request) -> bool:
+        """A key is not needed to read what is shared."""
+        try:
+            return bool(trip["owner"] != self.owner(request))
+        except HTTPException:
+            return True
 
     def paced(self, request: Request) -> str:
         """Who asks, and may ask now: a key, or else an address. Anybody can make a cookie."""
@@ -172,9 +276,9 @@ class TripRoutes:
     async def read(self, words: TypedWords, request: Request) -> ReadWords:
         self.paced(request)
         # a model may take its time
-        return await to_thread.run_sync(self._read, words, limiter=self._readers)
+        return await to_thread.run_sync(self._reading, words, limiter=self.readers)
 
-    def _read(self, words: TypedWords) -> ReadWords:
+    def _reading(self, words: TypedWords) -> ReadWords:
         text = words.text
         if words.values is not None:
             text = self._agency.reworded(text, words.values)[:MOST_TEXT]
@@ -193,8 +297,10 @@ class TripRoutes:
         )
 
     async def add(self, asked: AskedTrip, request: Request) -> Response:
-        trip = await run_in_threadpool(self._add, asked, request)
-        self._jobs.add(trip["id"])
+        asker = self.paced(request)
+        begin = partial(self.begin, request, asker, **asked.model_dump(exclude={"wait"}))
+        limiter = self.readers if asked.values is None else None
+        trip = await to_thread.run_sync(begin, limiter=limiter)
         headers = {"Location": f"/v1/trips/{trip['id']}"}
         if asked.wait:
             trip = await self._finished(trip["id"])
@@ -203,28 +309,54 @@ class TripRoutes:
             return self._stream(trip["id"], 0, headers)
         return JSONResponse(public(trip), 202, headers=headers)
 
-    def _add(self, asked: AskedTrip, request: Request) -> dict[str, Any]:
-        asker = self.paced(request)
-        planner = asked.planner or self._agency.default_planner
-        named("planner", planner, self._agency.planners)
-        old = self._own(request, asked.replaces) if asked.replaces is not None else {}
-        wish = self._agency.desk.request(asked.values, self._agency.place)
-        trip: dict[str, Any] = {"planner": planner, "text": asked.text, "values": asked.values}
-        comfort = old.get("comfort", USUAL_COMFORT)
-        trip["comfort"] = comfort if asked.comfort is None else asked.comfort
-        trip |= {"words": wish.query, "replaces": asked.replaces}
-        trip |= self._agency.told(asked.text or "", asked.values)
-        id = self._store.add(self.owner(request), asker, trip)
+    def begin(
+        self,
+        request: Request,
+        asker: str,
+        *,
+        text: str | None,
+        planner: str | None,
+        values: dict[str, Any] | None = None,
+        replaces: str | None = None,
+        comfort: int | None = None,
+    ) -> dict[str, Any]:
+        """The trip, which is planned soon. Raises FormProblems."""
+        planner = planner or self._agency.default_planner
+        if named("planner", planner, self._agency.planners).paid and self._agency.is_spent:
+            raise HTTPException(503, TooDear.told)
+        old = self._own(request, replaces) if replaces is not None else {}
+        if values is None:
+            values = self._read(text or "")
+        wish = self._agency.desk.request(values, self._agency.place)
+        trip: dict[str, Any] = {"planner": planner, "text": text, "values": values}
+        trip["comfort"] = old.get("comfort", USUAL_COMFORT) if comfort is None else comfort
+        trip |= {"words": wish.query, "replaces": replaces}
+        trip |= self._agency.told(text or "", values)
+        id = self.store.add(self.owner(request), asker, trip)
         if id is None:
             why = f"{MOST_UNFINISHED} trips are unfinished, the most there may be of one who asks."
             raise HTTPException(429, why, {"Retry-After": "5"})
-        return self._store.trip(id) or {}
+        self._jobs.add(id)
+        return self.store.trip(id) or {}
+
+    def _read(self, text: str) -> dict[str, Any]:
+        """Words as form values. Raises FormProblems where they are no whole request."""
+        if len(text) > MOST_TEXT:
+            much = f"At most {MOST_TEXT:,} characters can be read."
+            raise FormProblems((FieldProblem("text", much),))
+        understood = self._agency.read(text)
+        problems = [FieldProblem(name, asked) for name, asked in understood.missing.items()]
+        if understood.problem:
+            problems.insert(0, FieldProblem("text", understood.problem))
+        if problems:
+            raise FormProblems(tuple(problems))
+        return dict(understood.values)
 
     async def _finished(self, id: str) -> dict[str, Any]:
         """The trip when it is over, or as it is after five minutes."""
         until = asyncio.get_running_loop().time() + WAIT_SECONDS
         while True:
-            trip = await run_in_threadpool(self._store.trip, id)
+            trip = await run_in_threadpool(self.store.trip, id)
             if trip is None:
                 raise HTTPException(404, "The trip was deleted.")
             if trip["status"] in OVER or asyncio.get_running_loop().time() > until:
@@ -237,39 +369,47 @@ class TripRoutes:
         limit: Annotated[int, Field(ge=1, le=100)] = 20,
         before: Annotated[int | None, Field(ge=0, lt=2**62)] = None,
     ) -> dict[str, Any]:
-        trips = self._store.page(self.owner(request), limit, before)
+        trips = self.store.page(self.owner(request), limit, before)
         following = trips[-1]["number"] if len(trips) == limit else None
         return {"trips": [summary(trip) for trip in trips], "next": following}
 
     def trip(self, id: str, request: Request) -> dict[str, Any]:
-        return public(self._own(request, id))
+        return public(self._own(request, id, shared=True))
 
     def delete(self, id: str, request: Request) -> Response:
         self._own(request, id)
-        self._store.delete(id)
+        self.store.delete(id)
         return Response(status_code=204)
 
     def cancel(self, id: str, request: Request) -> dict[str, Any]:
         self._own(request, id)
-        self._store.finish(id, "cancelled", {})  # who plays it notices before the next call
+        self.store.finish(id, "cancelled", {})  # who plays it notices before the next call
         return public(self._own(request, id))
 
-    def events(self, id: str, request: Request) -> Response:
+    def share(self, id: str, asked: Shared, request: Request) -> dict[str, Any]:
+        """Who has its address may read it from now on, or no more."""
         self._own(request, id)
+        self.store.share(id, asked.shared)
+        return self.trip(id, request)
+
+    def events(self, id: str, request: Request) -> Response:
+        self._own(request, id, shared=True)
         last = request.headers.get("last-event-id", "")
         return self._stream(id, int(last) if last.isdecimal() and len(last) < 16 else 0, {})
 
     def _stream(self, id: str, after: int, headers: dict[str, str]) -> Response:
-        return EventSourceResponse(self._events(id, after), ping=HEARTBEAT_SECONDS, headers=headers)
+        return EventSourceResponse(
+            self.events_of(id, after), ping=HEARTBEAT_SECONDS, headers=headers
+        )
 
-    async def _events(self, id: str, after: int) -> AsyncIterator[dict[str, str]]:
+    async def events_of(self, id: str, after: int) -> AsyncIterator[dict[str, str]]:
         while True:
-            events = await run_in_threadpool(self._store.events, id, after)
+            events = await run_in_threadpool(self.store.events, id, after)
             for after, kind, body in events:
                 yield {"id": str(after), "event": kind, "data": body}
                 if kind == "done":
                     return
-            if not events and await run_in_threadpool(self._store.trip, id) is None:
+            if not events and await run_in_threadpool(self.store.trip, id) is None:
                 return  # deleted
             await asyncio.sleep(LOOK_SECONDS)
 
@@ -303,6 +443,7 @@ class RequestLog:
             route = getattr(scope.get("route"), "path", None)
             REQUESTS.labels(scope["method"] if route else "", route or "", str(status)).inc()
             line = {
+                "time": now(),
                 "method": scope["method"],
                 "route": route,
                 "status": status,
@@ -314,7 +455,9 @@ class RequestLog:
 
 def make_app(agency: Agency, settings: TripServer) -> FastAPI:
     store = TripStore(settings.state)
-    jobs = TripJobs(agency, store, 32 if agency.reader else 4)  # endpoints mostly wait
+    agency = replace(agency, account=Account(settings.prices, store))
+    threads = 32 if agency.reader else 4  # endpoints mostly wait
+    jobs = TripJobs(agency, store, threads, settings.deadline_s)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -330,9 +473,12 @@ def make_app(agency: Agency, settings: TripServer) -> FastAPI:
         redoc_url=None,
         lifespan=lifespan,
         exception_handlers=refusals(),
+        responses=REFUSALS,
+        dependencies=[Depends(HTTPBearer(auto_error=False))] if settings.keys else [],
     )
     trips = TripRoutes(agency, store, jobs, settings.keys)
     app.include_router(trips.router)
+    app.include_router(ChatRoutes(trips).router)
     if agency.desk.routes is not None:
         of_domain = import_module(agency.desk.routes)
         app.include_router(of_domain.router(agency.place, trips.paced))

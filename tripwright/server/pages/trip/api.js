@@ -4,6 +4,8 @@ const KEY = "tripwright-key";
 
 export function useKey(key) { sessionStorage.setItem(KEY, key); }
 
+export const hasKey = () => Boolean(sessionStorage.getItem(KEY));
+
 async function ask(path, options = {}) {
   const key = sessionStorage.getItem(KEY);
   const headers = {...options.headers, ...(options.body ? {"content-type": "application/json"} : {}), ...(key ? {authorization: `Bearer ${key}`} : {})};

@@ -1,6 +1,6 @@
 // The page: what was asked for, what happens, what came out. Addresses: #new, #trips, #trip=ID, #compare=ID,ID.
 
-import {events, get, send, useKey} from "/pages/trip/api.js";
+import {events, get, hasKey, send, useKey} from "/pages/trip/api.js";
 import {Calls} from "/pages/trip/calls.js";
 import {drawForm, drawHeard, understoodBlock} from "/pages/trip/form.js";
 import {drawPlan, money} from "/pages/trip/plan.js";
@@ -10,11 +10,16 @@ const STATUS = {queued: "Waiting for its turn …", running: "Planning …", don
 const OVER = ["done", "no_plan", "failed", "cancelled"];
 const MOST_WORDS = 4000;
 const calls = new Calls($("calls"));
-let desk, form, replaces = null, watching = new AbortController();
+let desk, form, own = true, replaces = null, watching = new AbortController();
 
 function fault(error) {
   if (error?.name === "AbortError") return;
-  if (error?.status === 401) { show("unlock"); $("key").focus(); return; }
+  if (error?.status === 401) {
+    show("unlock");
+    $("key").focus();
+    if (!hasKey()) return;
+    error = {message: "This key is not accepted here."};
+  }
   $("fault").textContent = error?.message ?? String(error);
   $("fault").hidden = false;
 }
@@ -28,8 +33,8 @@ async function route() {
   watching.abort();
   watching = new AbortController();
   try {
-    if (!desk) await open();
     const [page, argument] = location.hash.slice(1).split("=");
+    if (!desk) await open().catch((error) => { if (page !== "trip" || error.status !== 401) throw error; });  // a shared trip needs no key
     if (page === "trip") await watch(argument);
     else if (page === "trips") await showPast();
     else if (page === "compare") await compare(argument.split(","));
@@ -140,8 +145,10 @@ function change(trip) {
 async function watch(id) {
   show("trip");
   calls.clear();
-  head(await get(`/v1/trips/${id}`));
+  const trip = await get(`/v1/trips/${id}`);
+  head(trip);
   $("trip-title").focus();
+  own = trip.own !== false;
   for await (const [event, body] of events(id, watching.signal)) {
     if (event === "status") {
       if (body.status === "running") calls.clear();  // a trip that was taken up again begins anew
@@ -174,8 +181,8 @@ function finish(trip) {
   head(trip);
   $("work").open = !trip.view;
   $("work").hidden = !calls.lines.size;
-  $("actions").replaceChildren(...actions(trip));
-  drawChange(trip);
+  $("actions").replaceChildren(...(own ? actions(trip) : []), el("span", {class: "muted small"}, trip.shared ? "Whoever has this address can read this trip." : ""));
+  if (own) drawChange(trip);
   if (trip.no_plan) noPlan(trip);
   else if (trip.view) drawPlan($("plan-here"), trip, (call, row) => calls.show(call, row), trip.planner === desk.comfort ? (comfort) => atComfort(trip, comfort) : null);
   else $("plan-here").replaceChildren(el("p", {class: "problem"}, trip.error ?? ""));
@@ -224,12 +231,18 @@ function drawChange(trip) {
     el("div", {id: "change-preview", "aria-live": "polite"})] : []));
 }
 
+/** Whoever has a shared trip's address may read it, here and after a reload. */
+async function share(trip) {
+  finish(await send("POST", `/v1/trips/${trip.id}/share`, {shared: !trip.shared}));
+}
+
 function actions(trip) {
   const act = (label, run) => el("button", {type: "button", click: () => Promise.resolve(run()).catch(fault)}, label);
   return [
     act(trip.view ? "Change a wish" : "Change the wishes", () => change(trip)),
     ...(trip.replaces ? [act("Undo the change", () => { location.hash = `trip=${trip.replaces}`; })] : []),
     ...(trip.view ? [act("Print", () => window.print())] : []),
+    act(trip.shared ? "Stop sharing" : "Share", () => share(trip)),
     act("Delete", () => remove(trip)),
   ];
 }
@@ -293,5 +306,7 @@ function differing(trip, other) {
   return trip.view.parts.filter((part) => others.get(part.key) !== same(part)).map((part) => part.key);
 }
 
+// no hash: it would be another page's
+document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); $("main").focus(); });
 window.addEventListener("hashchange", route);
 route();

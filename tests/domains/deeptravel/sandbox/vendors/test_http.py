@@ -2,12 +2,6 @@
 the two services that it names; and every mistake of a table, or fault of a service, in one line."""
 
 import json
-import os
-import re
-import socket
-import subprocess
-import sys
-import time
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +11,7 @@ import pytest
 
 pytest.importorskip("jmespath")
 
+from tests.walk import Walk, shell_lines
 from tripwright.domains.deeptravel.sandbox.provider import load_services
 from tripwright.domains.deeptravel.tools.answers import HotelOffer, Money, TrainOffer
 from tripwright.errors import UserError
@@ -25,11 +20,6 @@ from tripwright.llm.http import ProviderFault
 ROOT = Path(__file__).parents[5]
 PAGE = (ROOT / "docs" / "live-tools.md").read_text(encoding="utf-8")
 SECTION = PAGE.partition("## A company's HTTP services\n")[2].partition("\n## ")[0]
-LINES = [
-    line
-    for block in re.findall(r"^```sh\n(.*?)^```", SECTION, re.MULTILINE | re.DOTALL)
-    for line in re.split(r"(?<!\\)\n", block.strip())
-]
 TABLE = (ROOT / "examples" / "company" / "services.toml").read_text(encoding="utf-8")
 WAY = {"depart_city_name": "Rome", "arrival_city_name": "Bad Ischl", "depart_date": "2027-03-05"}
 STAY = {"city_name": "Rome", "checkin_date": "2027-03-05", "checkout_date": "2027-03-08"}
@@ -46,59 +36,14 @@ TRAINS |= {"rows": "found", "currency": "EUR"}
 # ---- the walk
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
-
-
-def reach(port: int) -> None:
-    for _ in range(600):
-        try:
-            return socket.create_connection(("127.0.0.1", port)).close()
-        except OSError:
-            time.sleep(0.1)
-    raise AssertionError(f"nobody listens at {port}")
-
-
 def test_the_walk_runs_as_written(tmp_path):
-    """But for the ports, which here are free ones."""
-    ports = {each: str(free_port()) for each in ("8101", "8102", "8000")}
-
-    def placed(text: str) -> str:
-        for port, own in ports.items():
-            text = re.sub(rf"\b{port}\b", own, text)
-        return text
-
+    walk = Walk(tmp_path, ["8101", "8102", "8000"])
     folder = tmp_path / "examples" / "company"
     folder.mkdir(parents=True)
-    (folder / "services.toml").write_text(placed(TABLE))
-    code = ROOT / "examples" / "company" / "services.py"
-    (folder / "services.py").write_text(code.read_text())
-    env = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    started, printed = [], []
-    try:
-        for line in LINES:
-            if line.startswith("pip "):
-                continue
-            if line.startswith("export "):
-                name, _, value = line.removeprefix("export ").partition("=")
-                env[name] = value
-            elif line.startswith(("python ", "tripwright serve")):
-                more = f" --port {ports['8000']}" if line.startswith("tripwright") else ""
-                command = placed(line + more).split()
-                started.append(subprocess.Popen(command, cwd=tmp_path, env=env))
-                reach(int(ports["8000" if more else "8102"]))
-            else:
-                done = subprocess.run(
-                    placed(line), shell=True, cwd=tmp_path, env=env, capture_output=True
-                )
-                assert done.returncode == 0, done.stderr
-                printed.append(json.loads(done.stdout))
-    finally:
-        for process in started:
-            process.terminate()
-            process.wait(20)
-    trains, stays, trip = printed
+    for name in ("services.py", "services.toml"):
+        text = (ROOT / "examples" / "company" / name).read_text(encoding="utf-8")
+        (folder / name).write_text(walk.placed(text))
+    trains, stays, trip = map(json.loads, walk.printed(shell_lines(SECTION)))
     assert [row["minutes"] for row in trains["rows"]] == [242, 236]
     assert [row["price"] for row in stays["rows"]] == [168.0, 263.0]
     view = trip["view"]
