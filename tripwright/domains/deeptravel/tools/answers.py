@@ -6,9 +6,8 @@ currency; what a vendor does not say is None, never 0 and never a guess. An answ
 came from (`Source`), and its JSON is canonical: equal answers are equal bytes, which is what makes
 a replay byte-identical.
 
-What a user's function or an MCP server answers is read into records here. A function's rows are
-read strictly, so that a slip of the pen is said and not left out; of a foreign server's JSON a part
-that is missing or of another type reads as nothing.
+What functions, HTTP services and MCP servers answer is read into records here, strictly: a slip of
+the pen is said and not left out.
 """
 
 from __future__ import annotations
@@ -222,35 +221,27 @@ def names_in(tool: str) -> tuple[str, ...]:
     return (*names, *money) if "price" in names else names
 
 
-def record_of_row(
-    tool: str, row: Any, arguments: Mapping[str, Any], lenient: bool = False
-) -> Record:
+def record_of_row(tool: str, row: Any, arguments: Mapping[str, Any]) -> Record:
     """Fields that have a default may be missing; those that the
     call names are then the call's, and texts without which a record still says something are empty.
     `price` is an amount with `currency` beside it, and of a hotel `price_per`, without which nobody
     could tell the two apart: "night", or "stay". Numbers may be written as text and names as
     numbers. Raises BadRow.
-
-    `lenient`: what is wrong counts as missing, and what is unknown is left out.
     """
     kind = RECORDS[tool]
     if not isinstance(row, Mapping):
         raise BadRow(f"as {type(row).__name__}: expected a dict.")
     hints, known = get_type_hints(kind), names_in(tool)
     unknown = [key for key in row if key not in known]
-    if unknown and not lenient:
+    if unknown:
         raise BadRow(
             f"with {printable(unknown[0])!r}, which {tool} does not know: its rows have"
             f" {', '.join(known)}."
         )
     values = dict[str, Any]()
     for field in fields(kind):
-        name, value = field.name, None
-        try:
-            value = _value(name, hints[name], row)
-        except BadRow:
-            if not lenient:
-                raise
+        name = field.name
+        value = _value(name, hints[name], row)
         if value is None and name in OF_THE_CALL:
             value = arguments.get(OF_THE_CALL[name])
         if value is None and name in ESSENTIAL[tool]:
@@ -258,11 +249,11 @@ def record_of_row(
         if value is not None or field.default is MISSING:
             values[name] = "" if value is None else value
     if kind is HotelOffer and values.get("price") is not None:
-        values["price"] = _of_the_stay(values, row.get("price_per"), lenient)
+        values["price"] = _of_the_stay(values, row.get("price_per"))
     return kind(**values)
 
 
-def _of_the_stay(values: Mapping[str, Any], per: Any, lenient: bool) -> Money | None:
+def _of_the_stay(values: Mapping[str, Any], per: Any) -> Money:
     """The price of a room for all its nights."""
     (amount, currency), days = values["price"], (values["checkin_date"], values["checkout_date"])
     if per == "stay":
@@ -270,8 +261,6 @@ def _of_the_stay(values: Mapping[str, Any], per: Any, lenient: bool) -> Money | 
     if per == "night" and all(map(is_day, days)):
         first, last = map(date.fromisoformat, days)
         return Money(round(amount * (last - first).days, 2), currency)
-    if lenient:
-        return None
     found = f"found {printable(per)[:60]}" if per else "found none"
     raise BadRow(f"without a 'price_per' beside its price, which is 'night' or 'stay': {found}.")
 

@@ -2,17 +2,16 @@
 sent, and where in the JSON that comes back each field of a record lies, in JMESPath
 (https://jmespath.org, extra `http`).
 
-Rows are read strictly: one that a record cannot be made of is a fault that names row and field, and
-so is an answer without a list, because an interface that has changed must not look like "nothing
-found". What leaves rows out is the expression, as in "offers[?price]". A service says that there is
-nothing by an empty list, or by a status that the table names in `nothing`.
+A row that no record can be made of is a fault that names it and its field, and so is an answer
+without a list: an interface that has changed must not look like "nothing found". What leaves rows
+out is the expression, as in "offers[?price]"; a service says that there is nothing by an empty
+list, or by a status that the table names.
 """
 
 from __future__ import annotations
 
 import hashlib
 import inspect
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -35,6 +34,7 @@ from tripwright.domains.deeptravel.tools.answers import (
     MOST_ROWS,
     BadRow,
     ProviderAnswer,
+    Record,
     minutes_between,
     names_in,
     record_of_row,
@@ -52,7 +52,6 @@ from tripwright.llm.http import (
     key_in,
 )
 
-CLIENT_VERSION = 1
 compiled = cache(jmespath.compile)
 
 
@@ -65,42 +64,47 @@ class RowMap(Options):
     currency: CurrencyCode | None = None
     price_per: Literal["night", "stay"] | None = None
 
-    def rows_in(self, content: Any) -> list[Any] | None:
-        """None where there is no list. One object is a list of one."""
-        rows = compiled(self.rows).search(content)
-        return [rows] if isinstance(rows, Mapping) else rows if isinstance(rows, list) else None
-
-    def row(self, tool: str, row: Any) -> dict[str, Any]:
-        """What is said of each field. Raises BadRow."""
-        values = dict[str, Any]()
-        for name in names_in(tool):
-            try:
-                values[name] = compiled(self.fields.get(name, name)).search(row)
-            except JMESPathError as error:
-                raise BadRow(f"of which '{name}' cannot be read: {error}") from None
-        for name in ("currency", "price_per"):
-            if name in values:
-                values[name] = values[name] or getattr(self, name)
-        if "departs_at" in values and values["minutes"] is None:
-            values["minutes"] = minutes_between(*(values[name] for name in MOMENTS))
-        return values
-
     def check(self, tool: str, where: str) -> None:
         """Raises UserError."""
-        for name, path in {"rows": self.rows, **self.fields}.items():
-            place = where if name == "rows" else f"{where}.fields"
-            if name != "rows" and name not in names_in(tool):
-                known = ", ".join(names_in(tool))
-                raise UserError(f"{place}.{name} is no field of {tool}, which has {known}.")
+        known = names_in(tool)
+        for name, path in {f"{where}.rows": self.rows, **self.fields}.items():
+            place = name if path is self.rows else f"{where}.fields.{name}"
+            if place != name and name not in known:
+                raise UserError(f"{place} is no field of {tool}, which has {', '.join(known)}.")
             try:
                 compiled(path)
             except JMESPathError as error:
                 why = str(error).partition("\n")[0]
-                raise UserError(f"{place}.{name} is no JMESPath: {why}") from None
-        for name in {"currency", "price_per"} & {*names_in(tool)} - {*self.fields}:
-            if "price" in self.fields and getattr(self, name) is None:
-                what = "'night' or 'stay'" if name == "price_per" else "a code like 'EUR'"
-                raise UserError(f"{where}.{name} is missing, which says what price is: {what}.")
+                raise UserError(f"{place} is no JMESPath: {why}") from None
+        for name, example in (("currency", "'EUR'"), ("price_per", "'night' or 'stay'")):
+            is_said = name in self.fields or getattr(self, name) is not None
+            if name in known and "price" in self.fields and not is_said:
+                raise UserError(f"{where}.{name} is missing, which says what price is: {example}.")
+
+    def records(
+        self, tool: str, content: Any, arguments: Mapping[str, Any], where: str
+    ) -> tuple[Record, ...]:
+        """One object is a list of one. Raises ProviderFault."""
+        records, reading = list[Record](), False
+        try:
+            rows = compiled(self.rows).search(content)
+            rows = [rows] if isinstance(rows, Mapping) else rows
+            if not isinstance(rows, list) or len(rows) > MOST_ROWS:
+                found = f"{len(rows):,} rows" if isinstance(rows, list) else "no list"
+                raise BadRow(f"with {found} at '{self.rows}': a list of {MOST_ROWS:,} fits")
+            for row in rows:
+                reading, names = True, names_in(tool)
+                values = {name: compiled(self.fields.get(name, name)).search(row) for name in names}
+                for name in {"currency", "price_per"} & values.keys():
+                    values[name] = values[name] or getattr(self, name)
+                if "departs_at" in values and values["minutes"] is None:
+                    values["minutes"] = minutes_between(*(values[name] for name in MOMENTS))
+                records.append(record_of_row(tool, values, arguments))
+        except (BadRow, JMESPathError) as problem:
+            row = f"row {len(records) + 1} " if reading else ""
+            shown = Redaction().shown(f"answered {row}{problem}")
+            raise ProviderFault("bad_response", f"{where} {shown}") from None
+        return tuple(records)
 
 
 class HttpMap(RowMap):
@@ -112,6 +116,33 @@ class HttpMap(RowMap):
     params: dict[str, str] = {}
     body: dict[str, Any] | None = None
     nothing: list[int] = []
+
+    def check(self, tool: str, where: str) -> None:
+        super().check(tool, where)
+        parts = urlsplit(self.url)
+        if not is_address(self.url) or parts.fragment or {"{", "@"} & set(parts.netloc):
+            raise UserError(f"{where}.url is no plain address like https://our.example/v1/trains.")
+        _, *own = inspect.signature(getattr(LiveTools, tool)).parameters.values()
+        blank = {each.name: "" for each in own}
+        for name in ("url", "params", "body"):
+            _filled(getattr(self, name), blank, str, f"{where}.{name}")
+        for each in own:
+            if each.default is each.empty and f"{{{each.name}}}" not in self.model_dump_json():
+                raise UserError(f"{where} sends '{{{each.name}}}' nowhere, which every call has.")
+
+    def sent(self, arguments: Mapping[str, Any]) -> tuple[str, Any]:
+        """The address behind the host, and the body."""
+        if {".", ".."} & {*map(str, arguments.values())}:
+            raise Nothing  # no such city: in an address it would lead elsewhere
+        parts = urlsplit(self.url)
+        path, query = (_filled(part, arguments, _quoted) for part in (parts.path, parts.query))
+        given = {
+            name: _filled(text, arguments, str)
+            for name, text in self.params.items()
+            if arguments.get(text[1:-1], text) != ""
+        }
+        query = "&".join(filter(None, (query, urlencode(given))))
+        return f"{path}?{query}", _filled(self.body, arguments, lambda value: value)
 
 
 class HttpOptions(Terms):
@@ -130,7 +161,7 @@ class Nothing(Exception):
 
 @dataclass(frozen=True)
 class Service(Endpoint):
-    """One of the company's, which tells its faults as providers do."""
+    """Tells its faults as providers do."""
 
     nothing: tuple[int, ...] = ()
 
@@ -141,13 +172,12 @@ class Service(Endpoint):
     def _status_fault(self, status: int, headers: Mapping[str, str], body: str) -> NoReturn:
         if status in self.nothing:
             raise Nothing
-        said = f"{self.shown_url} answered {status}"
-        if 300 <= status < 400 and (target := headers.get("location")):
-            place = self._shown(redirect_host(self.base_url, target))
-            raise ProviderFault("bad_response", f"{said}, a redirect to '{place}', not followed")
-        kind = fault_of_status(status) or "bad_response"
+        if 300 <= status < 400:
+            place = redirect_host(self.base_url, headers.get("location", ""))
+            body = f"a redirect to '{place}', which is not followed"
+        said = f"{self.shown_url} answered {status}: {self._shown(body)}"
         wait_s = asked_wait_s(headers, limited=status == 429)
-        raise ProviderFault(kind, f"{said}: {self._shown(body)}", wait_s)
+        raise ProviderFault(fault_of_status(status) or "bad_response", said, wait_s)
 
 
 class HttpProvider:
@@ -155,28 +185,18 @@ class HttpProvider:
 
     def __init__(self, name: str, options: HttpOptions):
         self.name, self.terms, self._maps = name, options, options.maps
-        where = f"vendors.{name}"
-        headers = {
-            key: _filled(text, {}, lambda value: value, f"{where}.headers.{key}")
-            for key, text in options.headers.items()
-        }
-        for key, text in headers.items():
-            if not (key + text).isascii() or not text.isprintable():
-                raise UserError(f"{where}.headers.{key} has characters that no header may have.")
+        self._where, tables = f"vendors.{name}", options.model_dump_json(include={"maps"})
+        digest = hashlib.sha256(tables.encode()).hexdigest()[:12]
+        self.version = f"1; maps={digest}; version={options.version}"
+        headers = _filled(options.headers, {}, str, f"{self._where}.headers")
+        if not "".join(headers.values()).isascii():
+            raise UserError(f"{self._where}.headers have characters that no header may have.")
         self._services = dict[str, Service]()
         for tool, table in self._maps.items():
-            _check(tool, table, f"{where}.maps.{tool}")
-            parts = urlsplit(table.url)
-            self._services[tool] = Service(
-                f"{parts.scheme}://{parts.netloc}",
-                nothing=tuple(table.nothing),
-                headers=headers,
-                timeout_s=options.timeout_s,
-                max_retries=0,
-            )
-        tables = json.dumps({t: m.model_dump() for t, m in self._maps.items()}, sort_keys=True)
-        digest = hashlib.sha256(tables.encode()).hexdigest()[:12]
-        self.version = f"{CLIENT_VERSION}; maps={digest}; version={options.version}"
+            table.check(tool, f"{self._where}.maps.{tool}")
+            host = "://".join(urlsplit(table.url)[:2])
+            how = {"headers": headers, "timeout_s": options.timeout_s, "max_retries": 0}
+            self._services[tool] = Service(host, nothing=tuple(table.nothing), **how)
 
     @property
     def tools(self) -> frozenset[str]:
@@ -184,67 +204,24 @@ class HttpProvider:
 
     def ask(self, tool: str, arguments: Mapping[str, Any]) -> ProviderAnswer:
         """Raises ProviderFault and nothing else."""
-        table, service = self._maps[tool], self._services[tool]
+        table, records = self._maps[tool], tuple[Record, ...]()
         try:
-            path, body = _sent(table, arguments)
+            path, body = table.sent(arguments)
             method = "GET" if body is None else "POST"
-            reply = service.ask(path, body, lambda content: content, method)
+            reply = self._services[tool].ask(path, body, lambda content: content, method)
+            if isinstance(reply, Fault):
+                raise ProviderFault(reply.kind, reply.message)
+            where = f"{self._where}.maps.{tool}"
+            records = table.records(tool, reply.value, arguments, where)
         except Nothing:
-            return answer_from(self, (), "Nothing was found.")
+            pass
         except UserError as error:  # such as a key that has gone
             raise ProviderFault("bad_response", Redaction().shown(error)) from None
-        if isinstance(reply, Fault):
-            raise ProviderFault(reply.kind, reply.message)
-        return answer_from(self, self._records(tool, reply.value, arguments), "Nothing was found.")
-
-    def _records(self, tool: str, content: Any, arguments: Mapping[str, Any]) -> tuple[Any, ...]:
-        table, where = self._maps[tool], f"vendors.{self.name}.maps.{tool}"
-        try:
-            rows = table.rows_in(content)
-            if rows is None or len(rows) > MOST_ROWS:
-                found = "no list" if rows is None else f"{len(rows):,} rows: at most {MOST_ROWS:,}"
-                raise BadRow(f"'{table.rows}' found {found}")
-            records = []
-            for number, row in enumerate(rows, start=1):
-                try:
-                    records.append(record_of_row(tool, table.row(tool, row), arguments))
-                except BadRow as problem:
-                    raise BadRow(f"row {number} came {problem}") from None
-        except (BadRow, JMESPathError) as problem:
-            raise ProviderFault("bad_response", f"{where}: {Redaction().shown(problem)}") from None
-        return tuple(records)
+        return answer_from(self, records, "Nothing was found.")
 
 
-def _check(tool: str, table: HttpMap, where: str) -> None:
-    """Raises UserError, with the part of the table that is wrong."""
-    table.check(tool, where)
-    parts = urlsplit(table.url)
-    if not is_address(table.url) or "{" in parts.netloc or "@" in parts.netloc or parts.fragment:
-        raise UserError(f"{where}.url is no plain address like https://our.example/v1/trains.")
-    own = list(inspect.signature(getattr(LiveTools, tool)).parameters.values())[1:]
-    arguments, said = dict.fromkeys((each.name for each in own), ""), json.dumps(table.model_dump())
-    for name, part in {"url": table.url, "params": table.params, "body": table.body}.items():
-        _filled(part, arguments, str, f"{where}.{name}")
-    for each in own:
-        if each.default is each.empty and f"{{{each.name}}}" not in said:
-            raise UserError(f"{where} sends '{{{each.name}}}' nowhere, which every call has.")
-
-
-def _sent(table: HttpMap, arguments: Mapping[str, Any]) -> tuple[str, Any]:
-    """The address behind the host, and the body."""
-    parts = urlsplit(table.url)
-    if {".", ".."} & {*map(str, arguments.values())}:
-        raise Nothing  # no such city: in an address it would lead elsewhere
-    quoted = lambda text: quote(str(text), safe="")  # noqa: E731
-    path, query = (_filled(part, arguments, quoted) for part in (parts.path, parts.query))
-    given = {
-        name: _filled(text, arguments, str)
-        for name, text in table.params.items()
-        if not (text.startswith("{") and arguments.get(text[1:-1], text) == "")
-    }
-    query = "&".join(filter(None, (query, urlencode(given))))
-    body = None if table.body is None else _filled(table.body, arguments, lambda value: value)
-    return f"{path}?{query}" if query else path, body
+def _quoted(value: Any) -> str:
+    return quote(str(value), safe="")
 
 
 def _filled(
@@ -262,16 +239,12 @@ def _filled(
         return part
 
     def value(name: str) -> Any:
-        if name in arguments:
-            return arguments[name]
-        if name.upper() != name:
+        if name not in arguments and name.upper() != name:
             known = ", ".join(arguments) or "nothing"
-            raise UserError(
-                f"{where}: {{{name}}} is neither what is asked ({known}) nor a variable in"
-                " capitals."
-            )
-        return key_in(name, where)
+            told = f"neither what is asked ({known}) nor a variable in capitals"
+            raise UserError(f"{where}: {{{name}}} is {told}.")
+        return written(arguments[name] if name in arguments else key_in(name, where))
 
     if found := PLACE_OF_KEY.fullmatch(part):
-        return written(value(found[1]))
-    return PLACE_OF_KEY.sub(lambda found: str(written(value(found[1]))), part)
+        return value(found[1])
+    return PLACE_OF_KEY.sub(lambda found: str(value(found[1])), part)

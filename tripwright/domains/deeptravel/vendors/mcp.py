@@ -39,12 +39,8 @@ from tripwright.domains.deeptravel.sandbox.provider import (
     options_of,
 )
 from tripwright.domains.deeptravel.tools.answers import (
-    MOST_ROWS,
     RECORDS,
-    BadRow,
     ProviderAnswer,
-    Record,
-    record_of_row,
 )
 from tripwright.domains.deeptravel.vendors.http import RowMap
 from tripwright.errors import UserError
@@ -105,20 +101,6 @@ class ToolMap(RowMap):
             if arguments.get(ours) not in (None, "")
         }
         return {**self.constants, **renamed}
-
-    def rows_in(self, content: Any) -> list[Any] | None:
-        is_packed = isinstance(content, Mapping) and set(content) == {OWN_RESULT}
-        return super().rows_in(content[OWN_RESULT] if self.rows == "@" and is_packed else content)
-
-    def record(self, tool: str, row: Any, arguments: Mapping[str, Any]) -> Record | None:
-        """None where it lacks what its kind of record cannot do without."""
-        try:
-            values = self.row(tool, row)
-            if tool == "web_search":
-                values["title"] = values["title"] or values["url"]
-            return record_of_row(tool, values, arguments, lenient=True)
-        except BadRow:
-            return None
 
 
 class McpOptions(Terms):
@@ -229,22 +211,12 @@ class McpProvider:
                     raise fault(kind, text)
             return answer_from(self, (), line or "The tool failed and said nothing.", refused=True)
         content = result.structured_content
-        rows = table.rows_in(_json_or_text(text) if content is None else content)
-        if rows is None:
-            raise fault("bad_response", f"{table.tool} answered without a list at '{table.rows}'")
-        if len(rows) > MOST_ROWS:
-            raise fault(
-                "bad_response",
-                f"{table.tool} answered {len(rows):,} rows: at most {MOST_ROWS:,} fit",
-            )
-        read = (table.record(tool, row, arguments) for row in rows)
-        records = tuple(record for record in read if record is not None)
-        if rows and not records:
-            # an interface that has changed must not look like "nothing found"
-            raise fault(
-                "bad_response",
-                f"{table.tool} answered {len(rows)} rows, none with the fields named",
-            )
+        if content is None:
+            content = _json_or_text(text)
+        if table.rows == "@" and isinstance(content, Mapping) and set(content) == {OWN_RESULT}:
+            content = content[OWN_RESULT]
+        where = f"MCP server {self._session.label}: {table.tool}"
+        records = table.records(tool, content, arguments, where)
         return answer_from(self, records, f"{table.tool} found nothing.")
 
 

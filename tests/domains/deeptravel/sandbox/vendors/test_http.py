@@ -122,13 +122,13 @@ def test_nothing_is_an_answer(made):
 @pytest.mark.parametrize(
     ("answer", "kind", "said"),
     [
-        ({"trains": []}, "bad_response", "maps.train_search: 'found' found no list"),
-        ({"found": [ROW, {}]}, "bad_response", "row 2 came without 'number'"),
-        ({"found": [{**ROW, "price": "9,50"}]}, "bad_response", "row 1 came with 'price'"),
+        ({"trains": []}, "bad_response", "maps.train_search answered with no list at 'found'"),
+        ({"found": [ROW, {}]}, "bad_response", "answered row 2 without 'number'"),
+        ({"found": [{**ROW, "price": "9,50"}]}, "bad_response", "answered row 1 with 'price'"),
         (
             {"found": [{**ROW, "arrives_at": "noon"}]},
             "bad_response",
-            "row 1 came with 'arrives_at'",
+            "answered row 1 with 'arrives_at'",
         ),
         (lambda _: (200, b"<html>", {}), "bad_response", "other than JSON"),
         (lambda _: (401, b"{}", {}), "unauthorized", "answered 401"),
