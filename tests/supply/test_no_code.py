@@ -27,7 +27,6 @@ ALLOWED = {
     "cli/main.py": "import_module: verbs of our own table",
     "cli/serve.py": "import_module: a module named by a domain",
     "domains/__init__.py": "import_module, entry_points: domains of our table, or installed",
-    "domains/deeptravel/vendors/mcp.py": "stdio_client: what a services file names",
     "domains/deeptravel/vendors/own_function.py": "exec_module: what a services file names",
     "server/trips.py": "import_module: a module named by a domain",
     "evals/run_card.py": "run: git, on our own checkout",

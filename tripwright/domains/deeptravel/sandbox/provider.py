@@ -22,7 +22,7 @@ A services file is TOML (docs/live-tools.md):
     folder = "worlds/small"              # a closed world
 
 A vendor is "http" or "http-NAME" (HTTP services), "python" or "python-NAME" (a function, which
-answers one tool), "mcp" or "mcp-NAME" (an MCP server) or "world". `currency` is the one in which
+answers one tool) or "world". `currency` is the one in which
 travellers are asked for their budgets. A vendor that answers several
 tools is one client with one budget. A key that stands in the file is refused before anything else
 is read: keys come from the environment.
@@ -108,9 +108,6 @@ def answer_from(
 
 # ---- which vendor answers which tool
 
-# holds names of variables, and somebody may have put the key itself there
-_VARIABLE_OPTION = re.compile(r"(^|_)(env|variable)$")
-_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
 _VALUE_OF_KEY = re.compile(
     r"^(tvly-|duffel_(test|live)_|sk-|Bearer |Basic )|://[^/]*:[^/]*@", re.IGNORECASE
 )
@@ -123,11 +120,10 @@ def _tool(name: str) -> str:
 
 
 def _vendor(name: str) -> str:
-    if name != "world" and name.partition("-")[0] not in ("http", "python", "mcp"):
+    if name != "world" and name.partition("-")[0] not in ("http", "python"):
         raise UserError(
             f"There is no vendor '{name}': expected http, http-NAME (tables), python, python-NAME"
-            " (a function: web services that many ask are in examples/vendors), mcp, mcp-NAME or"
-            " world."
+            " (a function: web services that many ask are in examples/vendors) or world."
         )
     return name
 
@@ -220,10 +216,6 @@ def _made(name: str, file: ServicesFile, folder: Path) -> Provider:
 
         world = options_of(WorldOptions, table, where)
         return WorldProvider(World.open(world.folder), str(world.day) if world.day else None)
-    if name.startswith("mcp"):
-        from tripwright.domains.deeptravel.vendors.mcp import mcp_of_options
-
-        return mcp_of_options(table, where)
     if name.startswith("http"):
         from tripwright.domains.deeptravel.vendors.http import HttpOptions, HttpProvider
 
@@ -250,11 +242,6 @@ def refuse_keys(body: Any, where: tuple[str, ...] = ()) -> None:
         for value in body:
             refuse_keys(value, where)
     elif isinstance(body, str) and where:
-        if _VARIABLE_OPTION.search(where[-1]) and not _VARIABLE.fullmatch(body):
-            raise UserError(
-                f"{'.'.join(where)} should be the name of an environment variable, like MY_TOKEN,"
-                " found something else."
-            )
         if PLACE_OF_KEY.sub("", body).strip() in ("", "Bearer", "Basic", "Token"):
             return  # names of variables alone
         looks_like_one = bool(_VALUE_OF_KEY.search(body)) or Redaction()(body) != body

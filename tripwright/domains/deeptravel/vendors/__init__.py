@@ -1,1 +1,1 @@
-"""What of a user's own stands behind the six tools: Python functions and MCP servers."""
+"""What of a user's own stands behind the six tools: HTTP services and Python functions."""

@@ -2,7 +2,6 @@
 them (recorded.json). No server is asked."""
 
 import json
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote_plus
@@ -61,15 +60,14 @@ def test_what_that_file_shows_as_a_comment_works_too(tmp_path, monkeypatch):
     write_world(tmp_path / "world", build_tables("nano", 7))
     text = (FOLDER / "live.toml").read_text(encoding="utf-8")
     shown = [part.partition("\n# [")[2] for part in text.split("\n\n") if "\n# [" in part]
-    assert len(shown) == 3
+    assert len(shown) == 2
     for part in shown:
         tables = "[" + part.replace("\n# ", "\n").replace("worlds/small", str(tmp_path / "world"))
         if "python-tavily" in tables:
             tools = '[tools]\nweb_search = "python-tavily"\n'
             tables = tools + tables.replace("tavily.py", f"{FOLDER}/tavily.py")
-        if "mcp" not in tables or find_spec("mcp"):
-            (tmp_path / "live.toml").write_text(tables)
-            assert len(load_services(tmp_path / "live.toml")) == 1
+        (tmp_path / "live.toml").write_text(tables)
+        assert len(load_services(tmp_path / "live.toml")) == 1
 
 
 def test_an_example_is_short():

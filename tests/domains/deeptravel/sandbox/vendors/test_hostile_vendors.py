@@ -18,7 +18,7 @@ Pieces = Callable[[], Iterator[bytes]]
 OK = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = OK + b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
 KEY = "s3cret/of+mine?42"
-TABLE: Any = {"web_search": {"tool": "weather"}}
+TABLE: Any = {"params": {"q": "{query}"}, "rows": "found"}
 
 
 def drip(head: bytes) -> Pieces:
@@ -37,34 +37,28 @@ def fault_of(work: Callable[[], object]) -> ProviderFault:
 
 
 def server_at(url: str, **options: Any) -> Any:
-    """An MCP server, asked for one tool."""
-    pytest.importorskip("mcp")
-    from tripwright.domains.deeptravel.vendors.mcp import McpOptions, McpProvider
+    """A service, asked for one tool."""
+    pytest.importorskip("jmespath")
+    from tripwright.domains.deeptravel.vendors.http import HttpMap, HttpOptions, HttpProvider
 
-    return McpProvider(McpOptions(url=url, maps=TABLE, **{"timeout_s": 5, **options}))
+    table = HttpMap(url=url, **TABLE)
+    return HttpProvider("http", HttpOptions(maps={"web_search": table}, **options))
 
 
 def fault_at(url: str, **options: Any) -> ProviderFault:
-    return fault_of(lambda: server_at(url, **options).ask("web_search", {}))
+    return fault_of(lambda: server_at(url, **options).ask("web_search", {"query": "x"}))
 
 
 @pytest.mark.parametrize(
     "head",
-    [b"", OK + b"content-type: application/json\r\ncontent-length: 100000\r\n\r\n", None],
-    ids=["status", "body", "command"],
+    [b"", OK + b"content-type: application/json\r\ncontent-length: 100000\r\n\r\n"],
+    ids=["status", "body"],
 )
 def test_an_attempt_ends_after_timeout_s_however_slowly_the_answer_drips(raw, head):
     """Each read gets its byte in time; the attempt as a whole has none."""
-    pytest.importorskip("mcp")
-    from tripwright.domains.deeptravel.vendors.mcp import McpOptions, McpProvider
-
-    drips = "import time\nwhile True: print('{', end='', flush=True); time.sleep(0.05)"
-    where: dict[str, Any] = {"command": [sys.executable, "-c", drips]}
-    if head is not None:
-        where = {"url": raw(drip(head), pause_s=0.05).url}
-    provider = McpProvider(McpOptions(**where, timeout_s=0.6, maps=TABLE))
+    url = raw(drip(head), pause_s=0.05).url
     began = time.monotonic()
-    assert fault_of(lambda: provider.ask("web_search", {})).kind == "timeout"
+    assert fault_at(url, timeout_s=0.6).kind == "timeout"
     assert time.monotonic() - began < 2
 
 
@@ -74,28 +68,21 @@ def endless() -> Iterator[bytes]:
         yield b"10000\r\n" + b" " * 65536 + b"\r\n"
 
 
-def endless_events() -> Iterator[bytes]:
-    yield CHUNKED.replace(b"application/json", b"text/event-stream")
-    while True:
-        yield b"10000\r\n" + b": wait" * 10922 + b"\r\n\r\n" + b"\r\n"
-
-
-@pytest.mark.parametrize("pieces", [endless, endless_events])
-def test_an_answer_is_read_to_max_answer_mb_and_no_further(raw, pieces):
+def test_an_answer_is_read_to_its_limit_and_no_further(raw):
     """In a process of its own, whose memory is measured: blanks without end."""
-    pytest.importorskip("mcp")
+    pytest.importorskip("jmespath")
     code = f"""
 import resource
 from tests.domains.deeptravel.sandbox.vendors.test_hostile_vendors import fault_at
-import httpx2, mcp
+import httpx2, jmespath
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-fault = fault_at({raw(pieces).url!r}, max_answer_mb=5, timeout_s=30)
+fault = fault_at({raw(endless).url!r}, timeout_s=30)
 print(fault.kind, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024, fault)
 """
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     kind, grown_mb, *message = ran.stdout.split()
-    assert kind == "bad_response" and "more than 5 MB" in " ".join(message), ran.stderr
-    assert int(grown_mb) < 60, ran.stdout
+    assert kind == "bad_response" and "more than 16 MB" in " ".join(message), ran.stderr
+    assert int(grown_mb) < 80, ran.stdout
 
 
 @pytest.mark.parametrize(
@@ -105,15 +92,14 @@ def test_a_wait_that_is_none_is_no_wait(wait):
     assert asked_wait_s({"retry-after": wait}) is None
 
 
-@pytest.mark.parametrize("kind", ["application/json", "text/event-stream"])
-@pytest.mark.parametrize("packed_too", [False, True])
-def test_an_answer_that_is_too_long_or_packed_is_a_fault(vendor, packed_too, kind):
-    body = b'{"jsonrpc": "2.0", "id": 1, "result": {"x": "' + b"a" * 2_000_000
-    headers = {"content-type": kind, **({"content-encoding": "gzip"} if packed_too else {})}
-    vendor.says(gzip.compress(body) if packed_too else body, headers=headers)
-    fault = fault_at(f"{vendor.base_url}/mcp", max_answer_mb=1)
+@pytest.mark.parametrize("packing", ["", "gzip", "br"])
+def test_an_answer_that_is_too_long_or_packed_otherwise_is_a_fault(vendor, packing):
+    body = b'{"found": "' + b"a" * 17_000_000
+    headers = {"content-encoding": packing} if packing else {}
+    vendor.says(gzip.compress(body) if packing else body, headers=headers)
+    fault = fault_at(vendor.base_url)
     assert fault.kind == "bad_response"
-    assert "packed" in str(fault) or "more than 1 MB" in str(fault)
+    assert ("packed as 'br'" if packing == "br" else "more than 16 MB") in str(fault)
 
 
 # ---- keys
@@ -123,17 +109,18 @@ def test_a_key_in_the_path_comes_from_a_variable_and_is_written_nowhere(vendor, 
     monkeypatch.setenv("MAPS_PASS", KEY)  # a name that says nothing
     vendor.says(f"no: {KEY}", 500)
     fault = fault_at(f"{vendor.base_url}/{{MAPS_PASS}}/v1")
-    assert vendor.asked[0][0] == "/s3cret%2Fof%2Bmine%3F42/v1"
+    assert vendor.asked[0][0] == "/s3cret%2Fof%2Bmine%3F42/v1?q=x"
     assert not any(secret in str(fault) for secret in (KEY, "s3cret%2F"))
 
 
 def test_a_variable_that_a_services_file_names_is_hidden_whatever_its_name(tmp_path, monkeypatch):
-    pytest.importorskip("mcp")
+    pytest.importorskip("jmespath")
     monkeypatch.setenv("RAIL_LOGIN", KEY)
     path = tmp_path / "live.toml"
     path.write_text(
-        "[tools]\nweb_search = 'mcp-rail'\n[vendors.mcp-rail]\ncommand = ['rail']\n"
-        "env = ['RAIL_LOGIN']\nmaps.web_search.tool = 'search'\n"
+        "[tools]\nweb_search = 'http-rail'\n[vendors.http-rail]\n"
+        "headers.x-key = '{RAIL_LOGIN}'\n[vendors.http-rail.maps.web_search]\n"
+        "url = 'https://rail.example/{query}'\n"
     )
     sandbox = Sandbox(load_services(path))
     question = sandbox.question("web_search", {"query": f"my {KEY}"})

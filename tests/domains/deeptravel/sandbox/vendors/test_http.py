@@ -2,6 +2,9 @@
 the two services that it names; and every mistake of a table, or fault of a service, in one line."""
 
 import json
+import re
+import threading
+import time
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -49,6 +52,40 @@ def test_the_walk_runs_as_written(tmp_path):
     view = trip["view"]
     assert trip["status"] == "done" and view["passed"] and view["currency"] == "EUR"
     assert view["cost"] == 2 * 2 * 54.9 + 168.0 and view["budget"] == 500
+
+
+def test_an_mcp_server_of_the_official_package_answers_the_table_that_is_shown(tmp_path):
+    server = pytest.importorskip("mcp.server")
+    uvicorn = pytest.importorskip("uvicorn")
+    rail = server.MCPServer("rail")
+
+    @rail.tool()
+    def trains(origin: str, destination: str, day: str) -> list[dict[str, str]]:
+        leaves, arrives = (f"{day}T{clock}:00+01:00" for clock in ("07:00", "09:30"))
+        return [{"code": f"G {origin}", "leaves": leaves, "arrives": arrives}]
+
+    app = rail.streamable_http_app()
+    running = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error"))
+    thread = threading.Thread(target=running.run)
+    thread.start()
+    try:
+        while not running.started:
+            time.sleep(0.01)
+        port = running.servers[0].sockets[0].getsockname()[1]
+        (table,) = re.findall(r"^```toml\n(.*?)^```", SECTION, re.MULTILINE | re.DOTALL)
+        here = table.replace("https://rail.example", f"http://127.0.0.1:{port}")
+        (tmp_path / "s.toml").write_text(here)
+        provider = load_services(tmp_path / "s.toml")["train_search"]
+        (found,) = provider.ask("train_search", WAY).records
+        (tmp_path / "s.toml").write_text(
+            here.replace('params.name = "trains"', 'params.name = "x"')
+        )
+        with pytest.raises(ProviderFault):
+            load_services(tmp_path / "s.toml")["train_search"].ask("train_search", WAY)
+    finally:
+        running.should_exit = True
+        thread.join()
+    assert (found.number, found.minutes, found.depart_city) == ("G Rome", 150, "Rome")
 
 
 # ---- answers

@@ -79,25 +79,6 @@ def test_what_a_vendor_needs_is_imported_only_when_it_is_named(tmp_path):
     assert not set(ran.stdout.split()) & unneeded
 
 
-def test_an_mcp_server_answers_what_is_mapped(load, monkeypatch):
-    pytest.importorskip("mcp")
-    monkeypatch.setenv("RAIL_TOKEN", "s3cret-of-the-rail")
-    text = """
-        [tools]
-        train_search = "mcp-rail"
-        [vendors.mcp-rail]
-        command = ["python", "rail_server.py"]
-        env = ["RAIL_TOKEN"]
-        [vendors.mcp-rail.maps.train_search]
-        tool = "trains"
-        arguments = { depart_city_name = "origin", depart_date = "day" }
-        fields = { number = "code", departs_at = "departure", arrives_at = "arrival" }
-        """
-    assert load(text)["train_search"].name == "mcp-rail"
-    message = refused(load, text.replace("train_search = ", "web_search = "))
-    assert "'mcp-rail' does not answer web_search" in message
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -135,45 +116,3 @@ def test_a_key_in_the_file_is_refused_and_not_repeated(load, lines, monkeypatch)
     monkeypatch.setenv("TAVILY_API_KEY", KEY)
     message = refused(load, f"{FUNCTION}{lines}")
     assert "holds a key" in message and "s3cret" not in message
-
-
-@pytest.mark.parametrize(
-    "lines",
-    [
-        'token_env = "s3cret-of-mine"',
-        'env = ["HOME", "s3cret-of-mine"]',
-        'key_variable = "ghp_s3cret"',
-    ],
-)
-def test_a_key_in_place_of_its_variable_is_not_repeated(load, lines):
-    message = refused(load, f"[tools]\ntrain_search = 'mcp-rail'\n[vendors.mcp-rail]\n{lines}")
-    assert "should be the name of an environment variable" in message and "s3cret" not in message
-
-
-@pytest.mark.parametrize("name", ["token_env", "key_variable", "monkey", "allow_live_token_maybe"])
-def test_an_option_that_only_sounds_like_a_key_is_none(load, name):
-    message = refused(load, f'{FUNCTION}{name} = "MY_NAME"')
-    assert f"There is no option 'vendors.python.{name}'" in message
-
-
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        (b"[tools\n", "not TOML"),
-        (b'[tools]\nweb_search = "world\n', "not TOML at line 2"),
-        (b"api_key = tvly-dev-4dF7secret0kEy\n", "not TOML at line 1"),
-        (b"\xff\xfe", "not TOML"),
-    ],
-)
-def test_a_file_that_is_no_toml(tmp_path, content, words):
-    path = tmp_path / "live.toml"
-    path.write_bytes(content)
-    with pytest.raises(UserError, match=words) as error:
-        load_services(path)
-    assert "\n" not in str(error.value) and "tvly" not in str(error.value)
-
-
-def test_a_file_that_is_not_there(tmp_path):
-    for path in (tmp_path / "none.toml", tmp_path):
-        with pytest.raises(UserError, match="cannot be read|is no regular file"):
-            load_services(path)
