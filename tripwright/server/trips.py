@@ -125,6 +125,7 @@ class OpenDesk(BaseModel):
     planners: list[dict[str, str]]
     default_planner: str
     examples: list[str]
+    comfort: str | None
     reader: Literal["model", "rules"]
 
 
@@ -162,6 +163,7 @@ class Trip(TripLine):
     values: dict[str, Any]
     words: str
     replaces: str | None
+    comfort: float
     sentence: str | None = None
     cannot: list[str] = []
     unread: list[str] = []
@@ -318,7 +320,7 @@ class TripRoutes:
         planner: str | None,
         values: dict[str, Any] | None = None,
         replaces: str | None = None,
-        comfort: int | None = None,
+        comfort: float | None = None,
     ) -> dict[str, Any]:
         """The trip, which is planned soon. Raises FormProblems."""
         planner = planner or self._agency.default_planner
