@@ -155,7 +155,7 @@ async function watch(id) {
       status(body.status);
     } else if (event === "call") calls.call(body);
     else if (event === "answer") calls.answer(body);
-    else if (event === "done") finish(body);
+    else if (event === "done") finish({...body, shared: trip.shared});  // which it says as it was when it ended
   }
 }
 
@@ -184,7 +184,7 @@ function finish(trip) {
   $("actions").replaceChildren(...(own ? actions(trip) : []), el("span", {class: "muted small"}, trip.shared ? "Whoever has this address can read this trip." : ""));
   if (own) drawChange(trip);
   if (trip.no_plan) noPlan(trip);
-  else if (trip.view) drawPlan($("plan-here"), trip, (call, row) => calls.show(call, row), trip.planner === desk.comfort ? (comfort) => atComfort(trip, comfort) : null);
+  else if (trip.view) drawPlan($("plan-here"), trip, (call, row) => calls.show(call, row), trip.planner === desk?.comfort ? (comfort) => atComfort(trip, comfort) : null);
   else $("plan-here").replaceChildren(el("p", {class: "problem"}, trip.error ?? ""));
 }
 
