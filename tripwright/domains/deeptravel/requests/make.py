@@ -120,7 +120,7 @@ def make_requests(
     """
     quota = quotas(count, weights or PAPER_LEVELS[constraints])
     order = _Order(constraints, seed, survey.tools, plain_share, quota)
-    most_left = max(1, int(MOST_LEFT * count))
+    most_left = max(count > 1, int(MOST_LEFT * count))  # none where one is drawn
     requests: list[ProvenRequest] = []
     tally, known = RequestTally(), set[object](excluded)  # trips and texts
     for number in range(count):
