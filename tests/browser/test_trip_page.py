@@ -141,6 +141,23 @@ def test_the_whole_journey(chromium, url, wish, size, scheme):
         shown = page.locator("tr.lit td >> nth=0").inner_text()
         assert shown.lower() in name.lower()
 
+        # another dinner, with the verdict and the total that it would have
+        page.click(".item:has(.label:text-is('Dinner')) summary >> nth=0")
+        page.wait_for_selector(".others[open] li")
+        assert "in all" in page.inner_text(".others[open] li >> nth=0")
+        assert serious(page) == [] and fits(page)
+        page.click(".others[open] button >> nth=0")
+        page.wait_for_selector(".part.changed")
+        assert page.locator(".part.changed").count() == 1
+        page.go_back()
+        page.wait_for_selector(".part:not(.changed)")
+
+        page.fill("#comfort", "0")  # the same wishes, as cheap as can be
+        page.click(".comfort button")
+        playwright.expect(page.locator(".comfort button")).to_be_disabled()
+        page.go_back()
+        playwright.expect(page.locator("#comfort")).to_have_value("2")
+
         page.click("text=Change a wish")
         page.fill("#field-budget_usd", "50")
         page.click("#plan")
@@ -152,7 +169,7 @@ def test_the_whole_journey(chromium, url, wish, size, scheme):
         page.goto(f"{url}/#trips")
         boxes = page.locator("#list input:not([disabled])")
         boxes.nth(1).wait_for()
-        assert page.locator("#list li").count() == 3 and serious(page) == [] and fits(page)
+        assert page.locator("#list li").count() == 5 and serious(page) == [] and fits(page)
         boxes.nth(0).check()
         boxes.nth(1).check()
         page.click("#compare")
@@ -160,7 +177,7 @@ def test_the_whole_journey(chromium, url, wish, size, scheme):
         assert page.locator("#beside > section").count() == 2 and fits(page)
         page.goto(f"{url}/#trips")
         page.click("#list li:nth-child(1) button")
-        playwright.expect(page.locator("#list li")).to_have_count(2)
+        playwright.expect(page.locator("#list li")).to_have_count(4)
         assert page.title() != "owned"
 
 

@@ -91,6 +91,14 @@ def test_every_refusal_has_one_shape(client, method, path, body, status):
     assert "default-src 'none'" in answer.headers["content-security-policy"]
 
 
+def test_what_is_no_item_of_a_plan_cannot_be_swapped(client):
+    path = f"/v1/trips/{ask(client)['id']}/swaps"
+    assert client.get(path, params={"part": "day1", "item": "dinner 0"}).status_code == 404
+    wanted = {"part": "day1", "item": "dinner 0", "swap": 0}
+    assert client.post(path, json=wanted).status_code == 404
+    assert client.post(path, json=wanted | {"swap": "first"}).status_code == 422
+
+
 def test_nobody_sees_or_deletes_anothers_trip(client):
     id = ask(client)["id"]
     client.cookies.clear()

@@ -192,6 +192,8 @@ class Item:
     facts: tuple[tuple[str, str], ...] = ()
     remarks: tuple[str, ...] = ()
     alternative: bool = False  # a second choice, which counts in no sum
+    key: str = ""  # within its part, where another can be had in its place
+    position: tuple[float, float] | None = None  # latitude and longitude, in degrees
 
 
 @dataclass(frozen=True)
@@ -264,6 +266,18 @@ class NoPlan:
 
 
 @dataclass(frozen=True)
+class Swap:
+    """Something else in the place of an item. `total` is what the whole plan then costs, `passed`
+    and `problems` what the judge says of it, `record` that of the episode with the plan."""
+
+    item: Item
+    total: float | None
+    passed: bool
+    problems: tuple[str, ...]
+    record: Json
+
+
+@dataclass(frozen=True)
 class Replan:
     """`policy` plays a plan for the new request that differs from the old one in as few parts as
     can be; `words` say which parts stay, or why none can."""
@@ -289,6 +303,8 @@ class Desk:
     no_plan: Callable[[Any, Place], NoPlan | None]
     # (record of the old trip, new request, place); None where this domain cannot keep parts
     replan: Callable[[Json, Any, Place], Replan | None] = lambda record, request, place: None
+    # (record of a finished trip, key of a part, key of an item, place) → what could stand there
+    swaps: Callable[[Json, str, str, Place], Sequence[Swap]] = lambda record, part, item, place: ()
     # (request, share of what the budget leaves above the cheapest good plan) → the request that
     # lets comfort cost so much; None where no planner of the desk knows comfort
     at_comfort: Callable[[Any, float], Any] | None = None

@@ -366,7 +366,7 @@ class TripJobs:
             outcome["view"] = asdict(desk.view(record, place))
             if old is not None:
                 before = asdict(desk.view(old, place))
-                outcome["changed"] = _changed(before, outcome["view"])
+                outcome["changed"] = changed(before, outcome["view"])
         status = "done" if outcome.get("view") else "failed"
         refused = episode.scored and not episode.passed
         if refused and (no_plan := desk.no_plan(request, place)) is not None:
@@ -443,7 +443,7 @@ class _Job:
         self._tell(self._id, "answer", {**body, "seconds": seconds})
 
 
-def _changed(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+def changed(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
     """Keys of the parts that differ, those that are gone among them. Which call a line rests on is
     no difference: the same trip may have been looked up in another order."""
     before, after = (

@@ -145,6 +145,23 @@ class TripStore:
         )
         return self._json(row)
 
+    def copy(self, id: str, outcome: Json, record: Json) -> str:
+        """A finished trip once more, with another plan in place of its own, which it replaces."""
+        new = secrets.token_urlsafe(12)
+        self._db.execute(
+            "INSERT INTO trips (id, owner, status, created_at, finished_at, asked, outcome, record)"
+            " SELECT ?, owner, 'done', ?, ?, json_set(asked, '$.replaces', id), ?, ? FROM trips"
+            " WHERE id=?",
+            (new, now(), now(), json.dumps(outcome), json.dumps(record), id),
+        )
+        self._db.execute(
+            "INSERT INTO events SELECT t.number, e.number, e.kind, e.body FROM events e JOIN trips"
+            " o ON o.number=e.trip JOIN trips t ON t.id=? WHERE o.id=? AND e.kind!='done'",
+            (new, id),
+        )
+        self._tell(new, "done", public(self.trip(new) or {}))
+        return new
+
     def tell(self, id: str, kind: str, body: Json) -> bool:
         """False where the trip is not under way any more: cancelled or deleted."""
         query = "SELECT 1 FROM trips WHERE id=? AND status='running'"

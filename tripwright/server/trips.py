@@ -9,7 +9,7 @@ import json
 import math
 import secrets
 import time
-from collections.abc import AsyncIterator, Iterable, MutableMapping
+from collections.abc import AsyncIterator, Iterable, MutableMapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -36,7 +36,9 @@ from tripwright.domains.desk import (
     FieldProblem,
     FormField,
     FormProblems,
+    Item,
     NoPlan,
+    Swap,
     TripView,
     Understood,
 )
@@ -44,7 +46,7 @@ from tripwright.errors import named
 from tripwright.evals.report.page import page_file
 from tripwright.llm.endpoint import Budgets
 from tripwright.server import TripServer
-from tripwright.server.agency import Account, Agency, TooDear, TripJobs, open_agency
+from tripwright.server.agency import Account, Agency, TooDear, TripJobs, changed, open_agency
 from tripwright.server.chat_api import ChatRoutes
 from tripwright.server.guard import Strict, sendable
 from tripwright.server.runs import RunPages
@@ -81,6 +83,7 @@ WAIT_SECONDS = 300.0
 READ_AT_ONCE = 32  # texts; more wait for their turn, and nobody else does
 BETWEEN_SECONDS, BURST = 0.5, 20  # trips and readings of one who asks: between two, and at once
 Text = Annotated[str, StringConstraints(max_length=MOST_TEXT)]
+Key = Annotated[str, StringConstraints(max_length=40)]
 
 
 class ChangeWords(Strict):
@@ -186,6 +189,23 @@ REFUSALS: dict[int | str, dict[str, Any]] = {
 }
 
 
+class WantedSwap(Strict):
+    """What is to stand in the place of an item: one of its swaps, by its number from 0."""
+
+    part: Key
+    item: Key
+    swap: Annotated[int, Field(ge=0, le=9)]
+
+
+class OfferedSwap(BaseModel):
+    """Something else in the place of an item, and what the judge says of the plan that has it."""
+
+    item: Item
+    total: float | None
+    passed: bool
+    problems: list[str]
+
+
 class TripRoutes:
     def __init__(self, agency: Agency, store: TripStore, jobs: TripJobs, keys: tuple[str, ...]):
         self._agency, self.store, self._jobs, self._keys = agency, store, jobs, keys
@@ -202,6 +222,8 @@ class TripRoutes:
             ("/trips/{id}/cancel", "POST", self.cancel, 200, Trip),
             ("/trips/{id}/changes", "POST", self.changes, 200, ReadWords),
             ("/trips/{id}/share", "POST", self.share, 200, Trip),
+            ("/trips/{id}/swaps", "GET", self.swaps, 200, list[OfferedSwap]),
+            ("/trips/{id}/swaps", "POST", self.swap, 201, Trip),
         ):
             told: dict[int | str, Any] = {status: {"model": model} if model else {}}
             how: dict[str, Any] = {"methods": [method], "status_code": status, "responses": told}
@@ -398,6 +420,33 @@ class TripRoutes:
         self._own(request, id, shared=True)
         last = request.headers.get("last-event-id", "")
         return self._stream(id, int(last) if last.isdecimal() and len(last) < 16 else 0, {})
+
+    def swaps(self, id: str, part: Key, item: Key, request: Request) -> list[OfferedSwap]:
+        swaps = self._swaps(id, part, item, request)
+        return [OfferedSwap.model_validate(swap, from_attributes=True) for swap in swaps]
+
+    def _swaps(self, id: str, part: str, item: str, request: Request) -> Sequence[Swap]:
+        trip, record = self._own(request, id), self.store.record(id)
+        parts = trip["view"]["parts"] if trip["view"] else ()
+        keys = {(each["key"], one["key"]) for each in parts for one in each["items"] if one["key"]}
+        if record is None or (part, item) not in keys:
+            raise HTTPException(404, f"The plan has no item '{item}' in part '{part}' to swap.")
+        return self._agency.desk.swaps(record, part, item, self._agency.place)
+
+    def swap(self, id: str, wanted: WantedSwap, request: Request, response: Response) -> Any:
+        """A trip of its own, which replaces this one: to undo it is to go back."""
+        self.paced(request)
+        swaps = self._swaps(id, wanted.part, wanted.item, request)
+        if wanted.swap >= len(swaps):
+            raise HTTPException(404, f"There are {len(swaps)} swaps for that item.")
+        record, view = swaps[wanted.swap].record, self._own(request, id)["view"]
+        new_view = json.loads(
+            json.dumps(asdict(self._agency.desk.view(record, self._agency.place)))
+        )
+        outcome = {"view": new_view, "changed": changed(view, new_view)}
+        new = self.store.copy(id, outcome, record)
+        response.headers["Location"] = f"/v1/trips/{new}"
+        return public(self._own(request, new))
 
     def _stream(self, id: str, after: int, headers: dict[str, str]) -> Response:
         return EventSourceResponse(

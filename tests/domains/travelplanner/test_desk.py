@@ -123,9 +123,14 @@ def test_a_view_adds_up_to_what_the_judge_says(place, queries):
                 assert item.evidence is not None, item
                 call, row = item.evidence
                 asked = episode.transcript.calls[call - 1]
-                # a duration and a distance of a way by road, else a name or a number
-                assert any(str(value) in item.text for value in asked.rows.values[row - 1])
-                assert any(str(city) in item.text for city in asked.arguments.values())
+                # a duration of a way, else a name or a number
+                told = f"{item.text} {item.facts}"
+                assert any(str(value) in told for value in asked.rows.values[row - 1])
+                cities = [str(city) for city in asked.arguments.values() if str(city) in told]
+                assert cities and "Number" not in told
+                if item.key.startswith("transportation"):  # in the direction of the row
+                    assert f"{cities[0]} to {cities[1]}" in item.text
+                    assert item.starts and item.ends and item.starts < item.ends
         json.dumps(asdict(view))
 
 
@@ -150,6 +155,22 @@ def test_comfort_fills_days_and_costs_no_more_than_it_may(place, queries):
         assert cheapest <= middle <= cheapest + 0.5 * (query.budget - cheapest)
         assert middle <= most <= query.budget
     assert empty < 6
+
+
+def test_what_stands_in_the_place_of_an_item_costs_what_it_says(place, queries):
+    passed = 0
+    for query in queries[:6]:
+        record = json.loads(json.dumps(played(DESK.at_comfort(query, 0.5), place).record()))
+        for part in DESK.view(record, place).parts:
+            for item in part.items:
+                for swap in DESK.swaps(record, part.key, item.key, place):
+                    view = DESK.view(swap.record, place)
+                    assert view.passed == swap.passed != bool(swap.problems)
+                    assert view.cost == swap.total
+                    [new] = [each for each in view.parts if each.key == part.key]
+                    assert swap.item in new.items and swap.item not in part.items
+                    passed += swap.passed
+    assert passed > 20
 
 
 def test_an_episode_without_a_plan_has_a_view(place, queries):

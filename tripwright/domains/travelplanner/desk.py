@@ -5,9 +5,12 @@ lie), and why a trip cannot be had from the exact planner."""
 
 from __future__ import annotations
 
+import bisect
 import datetime
+import math
 import random
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -24,9 +27,11 @@ from tripwright.domains.desk import (
     FormProblems,
     Item,
     NoPlan,
+    PlanPart,
     RequestChange,
     RouteStop,
     Span,
+    Swap,
     TripView,
     Understood,
     problems_of,
@@ -42,17 +47,30 @@ from tripwright.domains.travelplanner.oracle.options import (
     FORBIDDEN_BY_RULE,
     ROOM_TYPES,
     TRANSPORTATION,
+    restaurants,
+    stays,
 )
 from tripwright.domains.travelplanner.oracle.planner import solve
 from tripwright.domains.travelplanner.plan_view import plan_view, verdict_words
-from tripwright.domains.travelplanner.planning import besides, replan
+from tripwright.domains.travelplanner.planning import besides, other_records, replan
 from tripwright.domains.travelplanner.queries.reading import CITIES_BY_DAYS, CouldNotInfer, complete
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.queries.wording import LARGEST_BUDGET_USD, word_query
 from tripwright.domains.travelplanner.query import MOST_PEOPLE, Besides, Query
-from tripwright.domains.travelplanner.rules.evaluate import judge
+from tripwright.domains.travelplanner.rules.clock import DayHours, hours_of
+from tripwright.domains.travelplanner.rules.evaluate import BY_ROWS, judge
+from tripwright.domains.travelplanner.rules.livable import timetable
 from tripwright.domains.travelplanner.rules.lookup import from_to, name_and_city, travel_mode
+from tripwright.domains.travelplanner.rules.strict_reading import (
+    KM_PER_MILE,
+    StrictPlan,
+    clock_minutes,
+    minutes,
+    read_plan,
+)
 from tripwright.domains.wording import capitalised, listed
+from tripwright.verdict import Verdict
+from tripwright.world.records import Accommodation, Attraction, Restaurant
 from tripwright.world.scales import CUISINES
 from tripwright.world.store import World
 
@@ -63,7 +81,7 @@ class _Shown(NamedTuple):
     """A row, by its name or number (None: a way by road), with the texts that it was asked by."""
 
     name: str | None
-    asked: frozenset[str]
+    asked: tuple[str, ...]  # in the tool's order: a way from one city, then to the other
     place: tuple[int, int]  # (call, row), both from 1
 
 
@@ -75,10 +93,14 @@ def view(record: Mapping[str, Any], place: Place) -> TripView:
     rules = (record.get("verdict") or {}).get("rules", "strict")
     verdict = judge(query, plan or None, world, rules)
     seen = tuple(_seen(record["transcript"]))
-    shown = plan_view(query, plan, verdict, [f"The plan {verdict_words(verdict)}."])
+    strict = read_plan(query, plan, world)
+    hours = timetable(strict) if verdict.final and rules in BY_ROWS else None
+    notes = [] if verdict.final else [f"The plan {verdict_words(verdict)}."]
+    notes += _hard_days(query, plan, verdict, world)
+    shown = plan_view(query, plan, verdict, notes, hours)
+    legs = {each.day.number: each for each in hours_of(strict)}
     parts = [
-        replace(part, items=tuple(_resting(item, part.date, seen, world) for item in part.items))
-        for part in shown.parts
+        replace(part, items=tuple(_items(part, query, strict, legs, seen))) for part in shown.parts
     ]
     stops, means = _route(query, [day for day in plan if isinstance(day, dict)])
     wishes = besides(query, plan, world) if verdict.final else {}
@@ -97,30 +119,149 @@ def view(record: Mapping[str, Any], place: Place) -> TripView:
     )
 
 
-def _resting(item: Item, date: str | None, seen: Sequence[_Shown], world: World) -> Item:
-    """With the row that it rests on and, of a flight, with its times."""
-    if item.kind != "transportation":
-        return replace(item, evidence=_evidence(seen, *name_and_city(item.text)))
-    kind = (travel_mode(item.text) or "way").lower()
-    flown = re.match(r"flight number\s*:([^,]*)", item.text.strip(), re.IGNORECASE)
-    number = flown and flown[1].strip()
-    mode = () if number else (kind.removeprefix("self-"),)
-    evidence = _evidence(seen, number, *from_to(item.text), *mode)
-    starts, ends = _flight_times(number, date, item.text, world)
-    return replace(item, kind=kind, starts=starts, ends=ends, evidence=evidence)
+MOST_SWAPS = 2
 
 
-def _flight_times(
-    number: str | None, date: str | None, text: str, world: World
-) -> tuple[str | None, str | None]:
-    """Local ISO times; a flight that lands after midnight has no end on its own day."""
-    origin, destination = from_to(text)
-    if number and date and origin and destination:
-        for flight in world.flights(origin, destination, date) or ():
-            if flight.number == number:
-                start, end = f"{date}T{flight.departure_time}", f"{date}T{flight.arrival_time}"
-                return start, end if end > start else None
-    return None, None
+def swaps(record: Mapping[str, Any], part: str, item: str, place: Place) -> list[Swap]:
+    """What passes before what does not; of it the cheapest, and the best rated of the others."""
+    found = list[tuple[float, Swap]]()
+    query = Query.model_validate(record["request"])
+    for row, changed in other_records(record, query, part, item, place.source):
+        shown = view(changed, place)
+        of_part = next(each for each in shown.parts if each.key == part)
+        new = next(each for each in of_part.items if each.key == item)
+        wrong = tuple(check.title for check in shown.checks if check.state == "failed")
+        swap = Swap(new, shown.cost, shown.passed, wrong, changed)
+        found.append((getattr(row, "rating", 0.0), swap))
+    found.sort(key=lambda each: (not each[1].passed, each[1].total or math.inf))
+    rest = sorted(found[1:], key=lambda each: (not each[1].passed, -each[0]))
+    return [swap for _, swap in [*found[:1], *rest][:MOST_SWAPS]]
+
+
+def _hard_days(query: Query, plan: list[Any], verdict: Verdict, world: World) -> Iterator[str]:
+    """What of a plan that passes somebody would rather not live."""
+    if verdict.final and query.besides is not None and query.besides.comfort is not None:
+        better = dict[tuple[int | None, str | None], list[str]]()
+        for fact in judge(query, plan, world, "livable").failed:
+            for each in fact.evidence:
+                better.setdefault((each.day, each.found), []).append(each.needed or "")
+        for (day, found), needed in better.items():
+            yield f"Day {day}: {found}; better would be {listed(needed)}."
+
+
+LABELS = {"flight": "Flight", "self-driving": "Drive", "taxi": "Taxi", "attraction": "Sight"}
+LABELS |= {"accommodation": "Stay"}
+ROOMS_IN_WORDS = {"Entire home/apt": "a whole home", "Private room": "a private room"}
+ROOMS_IN_WORDS |= {"Shared room": "a shared room"}
+BY = {"flight": "plane", "self-driving": "car", "taxi": "taxi"}
+
+
+def _items(
+    part: PlanPart,
+    query: Query,
+    plan: StrictPlan,
+    legs: Mapping[int, DayHours],
+    seen: Sequence[_Shown],
+) -> Iterator[Item]:
+    """In the order of their hours, each in words, with the row that it rests on."""
+    day = next((day for day in plan.days if str(day.number) == part.key), None)
+    count, items = Counter[str](), list[Item]()
+    for item in part.items:
+        at, field = count[item.kind], item.kind
+        count[field] += 1
+        item = replace(item, key=f"{field} {at}")
+        if field == "transportation":
+            kind, number = (travel_mode(item.text) or "").lower(), flight_number(item.text)
+            asked = *from_to(item.text), *(() if number else (kind.removeprefix("self-"),))
+            item = replace(item, evidence=_evidence(seen, number, *asked))
+            leg = legs.get(day.number) if day else None
+            items.append(_way(item, number, part.date, leg, plan.world))
+            continue
+        places = [place for place in (day.places() if day else ()) if place.field == field]
+        rows = places[at].rows if at < len(places) else []
+        nights = sum(each.stay is not None and each.stay.text == item.text for each in plan.days)
+        items.append(
+            replace(
+                item,
+                label=LABELS.get(field, capitalised(field)),
+                evidence=_evidence(seen, *name_and_city(item.text)),
+                facts=tuple(_facts(rows[0], query, plan.world, nights)) if rows else (),
+                position=_degrees(rows[0]) if rows and isinstance(rows[0], Attraction) else None,
+            )
+        )
+    yield from sorted(items, key=lambda item: item.starts or "9" * (item.kind == "accommodation"))
+
+
+def flight_number(text: str) -> str | None:
+    flown = re.match(r"flight number\s*:([^,]*)", text.strip(), re.IGNORECASE)
+    return flown and flown[1].strip()
+
+
+def _way(
+    item: Item, number: str | None, date: str | None, hours: DayHours | None, world: World
+) -> Item:
+    """In words, with its hours and one unit of distance for planes and roads."""
+    (home, there), number = from_to(item.text), f"{number}, " if number else ""
+    item = replace(item, kind=(travel_mode(item.text) or "way").lower())
+    label = LABELS.get(item.kind, "Way")
+    if home is None or there is None or hours is None or hours.day.leg is None or date is None:
+        text = f"{number}{home} to {there}" if there else item.text
+        return replace(item, label=label, text=text)
+    leg, taken, leaves, facts = hours.day.leg, hours.taken, hours.departure, dict[str, str]()
+    facts["Takes"] = leg.duration
+    if leg.flight is not None:
+        facts["Distance"] = f"{leg.flight.distance_miles * KM_PER_MILE:,.0f} km"
+        if ahead := round((taken - (minutes(leg.duration) or 0)) / 30) / 2:
+            side = "ahead of" if ahead > 0 else "behind"
+            facts["Clocks"] = f"{there} is {abs(ahead):g} h {side} {home}; times are of each city"
+        fares = sorted(flight.price_usd for flight in world.flights(home, there, date) or ())
+        facts["Why"] = _ranked(fares, leg.flight.price_usd, "flights of this day")
+    elif ground := world.ground(home, there):
+        facts["Distance"] = ground.distance or ""
+    if leaves is None and item.starts is not None:
+        leaves = clock_minutes(item.starts[11:])
+    if leaves is not None:
+        starts = datetime.datetime.fromisoformat(date) + datetime.timedelta(minutes=leaves)
+        ends = (starts + datetime.timedelta(minutes=taken)).isoformat(timespec="minutes")
+        item = replace(item, starts=starts.isoformat(timespec="minutes"), ends=ends)
+    text = f"{number}{home} to {there}"
+    return replace(item, label=label, text=text, facts=tuple(facts.items()))
+
+
+def _facts(
+    row: Accommodation | Restaurant | Attraction, query: Query, world: World, nights: int
+) -> Iterator[tuple[str, str]]:
+    if isinstance(row, Attraction):
+        yield "Address", row.address
+        return
+    if isinstance(row, Accommodation):
+        yield "Room", ROOMS_IN_WORDS.get(row.room_type, row.room_type)
+        fitting = (stay for stay in stays(query, world, row.city) if stay.fits(nights))
+        prices = [stay.night_cost_usd for stay in fitting]
+        price = row.price_usd * math.ceil(query.party_size / row.maximum_occupancy)
+        what = "stays here that keep your wishes"
+    else:
+        yield "Kitchen", row.cuisines
+        prices = sorted(each.average_cost_usd for each in restaurants(world, row.city))
+        price, what = row.average_cost_usd, "places to eat here"
+    yield "Why", f"{_ranked(prices, price, what)}, rated {row.rating:g} of 5"
+
+
+def _ranked(prices: Sequence[float], price: float, what: str) -> str:
+    """`prices` are in order."""
+    cheaper = bisect.bisect_left(prices, price)
+    if len(prices) == 1:
+        return "There is no other"
+    if cheaper == 0:
+        return f"The cheapest of {len(prices)} {what}"
+    return f"{cheaper} of {len(prices)} {what} {'is' if cheaper == 1 else 'are'} cheaper"
+
+
+def _degrees(sight: Attraction) -> tuple[float, float] | None:
+    try:
+        return float(sight.latitude), float(sight.longitude)
+    except ValueError:
+        return None
 
 
 def _seen(transcript: Mapping[str, Any]) -> Iterator[_Shown]:
@@ -129,7 +270,7 @@ def _seen(transcript: Mapping[str, Any]) -> Iterator[_Shown]:
         rows = call.get("rows") or {}
         fields = rows.get("fields", ())
         at = next((fields.index(key) for key in ("number", "name") if key in fields), None)
-        asked = frozenset(str(value).lower() for value in call["arguments"].values())
+        asked = tuple(str(value).lower() for value in call["arguments"].values())
         for number, row in enumerate(rows.get("values", ()), start=1):
             yield _Shown(None if at is None else str(row[at]), asked, (call_number, number))
 
@@ -141,7 +282,8 @@ def _evidence(
     twice in a world, and a flight's number is asked for by both of its cities."""
     words = [word.strip().lower() for word in asked if word]
     for row in seen:
-        if row.name == name and all(any(word in each for each in row.asked) for word in words):
+        each = iter(row.asked)
+        if row.name == name and all(any(word in asked for asked in each) for word in words):
             return row.place
     return None
 
@@ -154,18 +296,15 @@ def _route(query: Query, days: Sequence[Mapping[str, Any]]) -> tuple[list[str], 
         destination = from_to(city)[1] if isinstance(city, str) else None
         if destination:
             stops.append(name_and_city(f", {destination}")[1].strip() or destination)
-            means.append(((travel_mode(way) if isinstance(way, str) else None) or "way").lower())
+            mode = (travel_mode(way) if isinstance(way, str) else None) or ""
+            means.append(BY.get(mode.lower(), "way"))
     return stops, means
 
 
 def _position(city: str, world: World) -> tuple[float | None, float | None]:
     """The middle of its sights, in degrees."""
-    points = []
-    for sight in world.attractions(city) if city in world.cities else ():
-        try:
-            points.append((float(sight.latitude), float(sight.longitude)))
-        except ValueError:
-            continue
+    sights = world.attractions(city) if city in world.cities else ()
+    points = list(filter(None, map(_degrees, sights)))
     if not points:
         return None, None
     return round(fmean(p[0] for p in points), 4), round(fmean(p[1] for p in points), 4)
@@ -397,6 +536,7 @@ DESK = Desk(
     view=view,
     no_plan=no_plan,
     at_comfort=at_comfort,
+    swaps=swaps,
     replan=replan,
     planners={
         "expert": "Exact planner",

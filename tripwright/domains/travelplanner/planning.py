@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from operator import eq
 from typing import Any, Literal, get_args
@@ -15,8 +15,21 @@ from tripwright.domains.domain import Solved
 from tripwright.domains.place import Place
 from tripwright.domains.travelplanner.expert.direct import expert_solution, expert_turns
 from tripwright.domains.travelplanner.oracle.explanation import explain, repairs, why_not
-from tripwright.domains.travelplanner.oracle.options import FORBIDDEN_BY_RULE
-from tripwright.domains.travelplanner.oracle.planner import Solution, k_best, plan_days, solve
+from tripwright.domains.travelplanner.oracle.options import (
+    FORBIDDEN_BY_RULE,
+    attractions,
+    flight_legs,
+    restaurants,
+    road_legs,
+    stays,
+)
+from tripwright.domains.travelplanner.oracle.planner import (
+    Solution,
+    k_best,
+    leg_record,
+    plan_days,
+    solve,
+)
 from tripwright.domains.travelplanner.plan.parse import parse_answer
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.rules.evaluate import judge
@@ -117,6 +130,50 @@ def replan(record: Mapping[str, Any], query: Query, place: Place) -> Replan | No
                 session.say(text)
 
     return Replan(ScriptedPolicy("replan", play_one), _words(old, days, kept))
+
+
+# ---- something else in the place of one item
+
+
+def other_records(
+    record: Mapping[str, Any], query: Query, part: str, item: str, world: World
+) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Each row that could stand where the item of the view does (its field and number on that day),
+    with the record of the episode as if it had ended with that."""
+    answer, (field, count) = record["transcript"].get("answer"), item.split(" ")
+    days: Days = json.loads(answer) if answer and parse_answer(answer).days else []
+    day = next((day for day in days if str(day["days"]) == part), None)
+    if day is None or not day.get(field) or day[field] == "-":
+        return
+    at = int(count)
+    number, city = days.index(day), day["city"]
+    numbers, news = [number], list[tuple[Any, Any]]()  # rows, and what the field then says
+    if field == "transportation":
+        ends = (query, world, city["from"], city["to"])
+        ways = (*flight_legs(*ends, query.date[number]), *road_legs(*ends))
+        news += ((leg, leg_record(leg)) for leg in ways if leg_record(leg) != day[field])
+    else:
+        rows, end = list[Any](), city["to"] if isinstance(city, dict) else city
+        old = day[field][at] if field == "attraction" else day[field]
+        name, _, named = old.rpartition(", ")
+        city = named if name and named in world.cities else end
+        if field == "accommodation":
+            numbers = [n for n, each in enumerate(days) if each[field] == old]
+            fitting = (stay for stay in stays(query, world, city) if stay.fits(len(numbers)))
+            rows += (stay.accommodation for stay in fitting)
+        else:
+            rows += attractions(world, city) if field == "attraction" else restaurants(world, city)
+        for row in rows:
+            text = row.name.strip() + ("" if city == end else f", {city}")
+            if f'"{row.name.strip()}' not in answer and row.name.strip() not in query.without:
+                more = [*day[field][:at], text, *day[field][at + 1 :]]
+                news.append((row, more if field == "attraction" else text))
+    for row, new in news:
+        plan = [day | {field: new} if n in numbers else day for n, day in enumerate(days)]
+        judged = judge_plan(query, plan, world, record["verdict"]["rules"])
+        said = {"answer": json.dumps(plan, ensure_ascii=False)}
+        changed = {"plan": official_plan(plan, city_lookup(world))[0], "verdict": judged.record()}
+        yield row, dict(record) | changed | {"transcript": record["transcript"] | said}
 
 
 def _fitted(old: Days, new: Days, query: Query, world: World) -> Days:

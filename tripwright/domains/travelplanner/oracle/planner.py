@@ -62,6 +62,7 @@ from tripwright.world.store import World
 HALF = 30  # minutes that a meal, a sight and a night take
 USUAL = ((6 * 60, 10 * 60), (11 * 60, 14 * 60), (17 * 60, 21 * 60))  # when each meal is had
 AWAKE = 16 * 60  # minutes, the longest livable day
+EARLY = 5 * 60  # nobody drives off before that for a sight
 SIDES = ("before", "after")  # of the leg
 # On which side each of MEALS is had, and a sight, on a day that would else hold nothing. Of days
 # with as many meals on either side the first has dinner first behind the leg, and breakfast before.
@@ -106,6 +107,8 @@ def _travel_days(
         ):
             counts = tuple(held.count(side) for held in (day[:-1], day[-1:]) for side in SIDES)
             days.setdefault(counts, day)
+    if lenient == 2 and not days:
+        days[()] = (None,) * (len(MEALS) + 1)
     found = [
         day
         for counts, day in days.items()
@@ -137,6 +140,11 @@ def _is_livable(
                 first = max(first, closes - 59 - taken)
             if not home_sides[0]:
                 last = min(last, max(opens, until) + 59)
+    if lenient and day[-1] == "before":  # nobody sees sights at night
+        first = max(first, USUAL[0][0] + HALF)
+    elif lenient and day[-1] == "after":
+        last = min(last, USUAL[-1][1] - HALF - taken)
+        first = first if leaves is not None else max(first, EARLY)
     first, last = max(first, end - awake + before), min(last, begin + awake - after - taken)
     return first <= last and 0 < before + after <= awake - taken
 

@@ -130,7 +130,8 @@ def _way(hours: DayHours) -> str:
 
 
 FAVOURED_MINUTES = {"breakfast": 8 * 60, "lunch": 12 * 60 + 30, "dinner": 18 * 60 + 30}
-FIRST_SIGHT, NEXT_SIGHT = 9 * 60, 90  # minutes: sights from nine on, an hour and a half for each
+# minutes: sights from nine on, an hour and a half for each, and none from nine in the evening on
+FIRST_SIGHT, NEXT_SIGHT, LAST_SIGHT, EARLY = 9 * 60, 90, 21 * 60, 5 * 60
 
 
 def timetable(plan: StrictPlan) -> dict[tuple[int, str, int], float]:
@@ -141,6 +142,9 @@ def timetable(plan: StrictPlan) -> dict[tuple[int, str, int], float]:
     for hours in hours_of(plan):
         day, (earliest, latest) = hours.day, leaving(hours, plan.query.org)[0]
         leaves = min(max(FIRST_SIGHT, earliest), latest)
+        if hours.after:  # there before the night, where that can be
+            in_time = max(EARLY, LAST_SIGHT - VISIT_MINUTES * hours.after - hours.taken)
+            leaves = max(earliest, min(leaves, in_time))
         if day.travels:
             table[day.number, "transportation", 0] = leaves
         lands = max(0.0, leaves + hours.taken)

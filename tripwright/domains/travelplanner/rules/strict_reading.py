@@ -75,7 +75,7 @@ TIMES = ("departure time", "arrival time")
 LABELS = ("duration", "distance", "cost", "number", *TIMES)
 _NO_CLAIM = ("", "-")
 _LONGEST = 60  # characters of a claim that can be right
-_KM_PER_MILE = 1.609344
+KM_PER_MILE = 1.609344
 
 _NUMBER = r"(\d{1,9}(?:,\d{3})*(?:\.\d{1,9})?)"
 _AND = r"[\s,]*(?:and\s+)?"
@@ -175,7 +175,7 @@ def minutes(duration: str) -> float | None:
 
 def _km(text: str) -> float | None:
     match = _LENGTH.fullmatch(text)
-    return None if match is None else _amount(match[1]) * (1 if match[2] else _KM_PER_MILE)
+    return None if match is None else _amount(match[1]) * (1 if match[2] else KM_PER_MILE)
 
 
 def _usd(text: str, is_fare: bool) -> float | None:

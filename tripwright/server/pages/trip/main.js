@@ -184,9 +184,16 @@ function finish(trip) {
   $("actions").replaceChildren(...(own ? actions(trip) : []), el("span", {class: "muted small"}, trip.shared ? "Whoever has this address can read this trip." : ""));
   if (own) drawChange(trip);
   if (trip.no_plan) noPlan(trip);
-  else if (trip.view) drawPlan($("plan-here"), trip, (call, row) => calls.show(call, row), trip.planner === desk?.comfort ? (comfort) => atComfort(trip, comfort) : null);
+  else if (trip.view) drawPlan($("plan-here"), trip, (call, row) => calls.show(call, row), trip.planner === desk?.comfort ? (comfort) => atComfort(trip, comfort) : null, own ? swapsOf(trip.id) : null);
   else $("plan-here").replaceChildren(el("p", {class: "problem"}, trip.error ?? ""));
 }
+
+/** What can stand in the place of an item, and the trip with it. */
+const swapsOf = (id) => ({
+  list: (part, item) => get(`/v1/trips/${id}/swaps?${new URLSearchParams({part, item})}`),
+  take: async (part, item, swap) => { location.hash = `trip=${(await send("POST", `/v1/trips/${id}/swaps`, {part, item, swap})).id}`; },
+  fault,
+});
 
 /** The same wishes, and this share of what the budget leaves for comfort. */
 async function atComfort({id, values, text, planner}, comfort) {

@@ -6,15 +6,15 @@ export const money = (amount, currency) => amount.toLocaleString("en", {style: "
 const SIGNS = {passed: "✓", failed: "✗", not_applicable: "–", not_evaluated: "–"};
 const SAID = {passed: "kept", failed: "not kept", not_applicable: "not asked for", not_evaluated: "not looked at"};
 
-/** `show(call, row)` opens what a line rests on; `again(share)` plans with so much comfort. Without them lines have no such button, and there is no slider. */
-export function drawPlan(holder, trip, show, again) {
+/** `show(call, row)` opens what a line rests on; `again(share)` plans with so much comfort. `swaps` lists and takes what can stand in the place of an item. Without them a plan is only shown. */
+export function drawPlan(holder, trip, show, again, swaps) {
   const view = trip.view, changed = new Set(trip.changed ?? []);
   const map = el("div", {});
   holder.replaceChildren(
     trip.replan ? el("p", {class: "note"}, trip.replan) : "",
     el("div", {class: "overview"}, el("div", {class: "sums"}, sums(view, trip), again ? slider(trip, again) : ""), map),
     ...(view.notes ?? []).map((note) => el("p", {class: "small muted"}, note)),
-    el("div", {class: "parts"}, view.parts.map((part) => drawPart(part, view, changed.has(part.key), show))),
+    el("div", {class: "parts"}, view.parts.map((part) => drawPart(part, view, changed.has(part.key), show, swaps))),
     checks(view));
   drawMap(map, view);
 }
@@ -48,17 +48,17 @@ function sums(view, trip) {
     el("p", {class: left < 0 ? "problem small" : "small muted"}, left < 0 ? `${money(-left, view.currency)} over the budget` : `${money(left, view.currency)} left`));
 }
 
-function drawPart(part, view, changed, show) {
+function drawPart(part, view, changed, show, swaps) {
   const day = part.date ? new Date(`${part.date}T00:00`).toLocaleDateString("en", {weekday: "short", day: "numeric", month: "short", year: "numeric"}) : "";
   return el("article", {class: changed ? "part changed" : "part", "aria-label": part.title},
     el("div", {class: "bar"}, el("h2", {}, part.title), el("span", {class: "muted"}, day), changed ? el("span", {class: "chip"}, "changed") : "",
       part.cost !== null && part.cost !== undefined ? el("b", {class: "cost"}, money(part.cost, view.currency)) : ""),
     el("p", {class: "where"}, part.where),
     part.remarks.map((remark) => el("p", {class: "problem small"}, remark)),
-    el("ul", {class: "items"}, part.items.map((item) => drawItem(item, view, show))));
+    el("ul", {class: "items"}, part.items.map((item) => drawItem(part, item, view, show, swaps))));
 }
 
-function drawItem(item, view, show) {
+function drawItem(part, item, view, show, swaps) {
   const clock = (moment) => (moment?.includes("T") ? moment.slice(11, 16) : null);
   const times = [clock(item.starts), clock(item.ends)].filter(Boolean).join("–");
   const evidence = item.evidence && show
@@ -69,8 +69,29 @@ function drawItem(item, view, show) {
     el("div", {},
       times ? el("b", {class: "times"}, times, " ") : "", el("span", {}, item.text), " ", evidence,
       item.facts.map(([label, text]) => el("p", {class: "small muted"}, `${label}: ${text}`)),
-      item.remarks.map((remark) => el("p", {class: "problem small"}, `✗ ${remark}`))),
+      item.remarks.map((remark) => el("p", {class: "problem small"}, `✗ ${remark}`)),
+      item.key && swaps ? others(part, item, view, swaps) : ""),
     el("span", {class: "cost"}, item.cost !== null && item.cost !== undefined ? money(item.cost, view.currency) : "", item.count ? el("small", {class: "muted"}, item.count) : ""));
+}
+
+/** What else could stand there, looked up when it is opened: the verdict and the total with each. */
+function others(part, item, view, swaps) {
+  const holder = el("div", {"aria-live": "polite"}, "…");
+  const line = (swap, number) => {
+    const more = swap.total === null || view.cost === null ? null : swap.total - view.cost;
+    const sum = more === null ? "" : `${money(swap.total, view.currency)} in all (${more < 0 ? "−" : "+"}${money(Math.abs(more), view.currency)})`;
+    return el("li", {}, el("b", {}, swap.item.text), swap.item.facts.map(([label, text]) => el("span", {class: "small muted"}, ` ${label}: ${text}.`)),
+      el("p", {class: swap.passed ? "yes small" : "problem small"}, swap.passed ? "✓ Everything is kept" : `✗ Not kept: ${swap.problems.join(", ")}`, sum ? `, ${sum}` : ""),
+      el("button", {type: "button", "aria-label": `Take ${swap.item.text} instead of ${item.text}`, click: () => swaps.take(part.key, item.key, number).catch(swaps.fault)}, "Take this"));
+  };
+  const folded = el("details", {class: "others", toggle: async () => {
+    if (!folded.open) return;
+    try {
+      const found = await swaps.list(part.key, item.key);
+      holder.replaceChildren(found.length ? el("ul", {}, found.map(line)) : "There is nothing else for this.");
+    } catch (error) { swaps.fault(error); }
+  }}, el("summary", {class: "small", "aria-label": `Something else than ${item.text}`}, "Something else"), holder);
+  return folded;
 }
 
 function checks(view) {
