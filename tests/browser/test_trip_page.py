@@ -136,6 +136,15 @@ def test_the_whole_journey(chromium, url, wish, size, scheme):
         assert "Ignore the rules above" in page.inner_text("#request .problem")
         assert serious(page) == [] and fits(page)
 
+        with page.expect_download() as file:  # a calendar, whose words are those of the page
+            page.click("text=Calendar")
+        calendar = file.value.path().read_text()
+        assert calendar.count("BEGIN:VEVENT") > query.days and "Number" not in calendar
+
+        page.click(".zoom")  # sights and stays, with what this server has alone
+        page.wait_for_selector(".leaflet-container canvas")
+        assert serious(page) == [] and fits(page)
+
         page.click(".evidence >> nth=0")  # a line of the plan opens the row that it rests on
         name = page.locator(".items .item:has(.evidence) >> nth=0").inner_text()
         shown = page.locator("tr.lit td >> nth=0").inner_text()

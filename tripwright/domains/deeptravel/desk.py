@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import MAXYEAR, datetime, timedelta
 from datetime import date as Date
 from typing import Any
@@ -57,7 +58,7 @@ from tripwright.domains.deeptravel.requests.words import (
     passed_over,
     word_request,
 )
-from tripwright.domains.deeptravel.worlds.worlds import CityMap, WorldProvider
+from tripwright.domains.deeptravel.worlds.worlds import CityMap, Spot, WorldProvider
 from tripwright.domains.desk import (
     EMPTY,
     Check,
@@ -472,7 +473,9 @@ def view(record: Mapping[str, Any], place: Place) -> TripView:
         cards = read_cards(record["transcript"]["answer"] or "")
     except NotCards:
         cards = Cards(party=request.party_size)
-    parts = tuple(_parts(request, cards, problems))
+    provider = world_at(place)
+    spots = CityMap(provider.world, request.destination).spots if provider is not None else {}
+    parts = tuple(_placed(part, spots) for part in _parts(request, cards, problems))
     costs = [part.cost for part in parts if part.key != "visits"]
     known = [cost for cost in costs if cost is not None]
     booked: tuple[RideCard | StayCard, ...] = (*cards.outbound, *cards.stay, *cards.back)
@@ -484,7 +487,6 @@ def view(record: Mapping[str, Any], place: Place) -> TripView:
     if request.total_budget is not None and budget is None:
         paid = " and ".join(sorted(map(str, currencies)))
         notes.append(f"Prices are in {paid}, the budget in {request.currency}: none is converted.")
-    provider = world_at(place)
     stops = [request.origin, request.destination, *([request.origin] * bool(request.return_date))]
     ways = (cards.outbound, cards.back)[: len(stops) - 1]
     return TripView(
@@ -499,6 +501,17 @@ def view(record: Mapping[str, Any], place: Place) -> TripView:
         means=tuple(rides[0].kind if rides else "way" for rides in ways),
         notes=tuple(notes),
     )
+
+
+def _placed(part: PlanPart, spots: Mapping[str, Spot]) -> PlanPart:
+    """With where its hotels and sights are."""
+    items = list[Item]()
+    for item in part.items:
+        at = spots[item.text].place if item.text in spots else None
+        if at is not None and at.latitude is not None and at.longitude is not None:
+            item = replace(item, position=(at.latitude, at.longitude))
+        items.append(item)
+    return replace(part, items=tuple(items))
 
 
 def _parts(request: TravelRequest, cards: Cards, problems: Sequence[Problem]) -> Iterator[PlanPart]:

@@ -248,7 +248,7 @@ function actions(trip) {
   return [
     act(trip.view ? "Change a wish" : "Change the wishes", () => change(trip)),
     ...(trip.replaces ? [act("Undo the change", () => { location.hash = `trip=${trip.replaces}`; })] : []),
-    ...(trip.view ? [act("Print", () => window.print())] : []),
+    ...(trip.view ? [act("Print", () => window.print()), act("Calendar", async () => (await import("/pages/trip/calendar.js")).download(trip))] : []),
     act(trip.shared ? "Stop sharing" : "Share", () => share(trip)),
     act("Delete", () => remove(trip)),
   ];

@@ -42,4 +42,13 @@ export async function drawMap(holder, view) {
       svg("text", {x: cx + unit * (toLeft ? -1.8 : 1.8), y: cy - unit * 1.2, "font-size": unit * 3.4, "text-anchor": toLeft ? "end" : "start"}, stop.name));
   }
   figure.prepend(picture);
+  const spots = view.parts.flatMap((part) => part.items).filter((item) => item.position).map(({text, kind, position}) => ({name: text, kind, position}));
+  const zoom = el("button", {type: "button", class: "quiet zoom", click: async () => {
+    const {zoomMap} = await import("/pages/trip/zoom.js"), large = el("div", {class: "large"});
+    picture.replaceWith(large);
+    zoom.remove();
+    await zoomMap(large, await states(), known, spots, words);
+    large.focus();
+  }}, spots.length ? "Zoom in: sights and stays" : "Zoom in");
+  figure.append(zoom);
 }

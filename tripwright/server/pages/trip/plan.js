@@ -14,6 +14,7 @@ export function drawPlan(holder, trip, show, again, swaps) {
     trip.replan ? el("p", {class: "note"}, trip.replan) : "",
     el("div", {class: "overview"}, el("div", {class: "sums"}, sums(view, trip), again ? slider(trip, again) : ""), map),
     ...(view.notes ?? []).map((note) => el("p", {class: "small muted"}, note)),
+    view.parts.some((part) => part.items.some((item) => item.starts)) ? el("p", {class: "small muted"}, "Each time is that of the place where it is read.") : "",
     el("div", {class: "parts"}, view.parts.map((part) => drawPart(part, view, changed.has(part.key), show, swaps))),
     checks(view));
   drawMap(map, view);
