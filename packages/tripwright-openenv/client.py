@@ -39,5 +39,4 @@ class TripwrightEnv(MCPToolClient):
         return about | {"content": seen.result}
 
     def _step_payload(self, action: Any) -> dict[str, Any]:
-        payload = super()._step_payload(action)  # which leaves it out
-        return payload | {"metadata": action.metadata}
+        return super()._step_payload(action) | {"metadata": action.metadata}  # which it leaves out

@@ -3,9 +3,12 @@ published rules: what it is sent, and what becomes of its answers and its faults
 
 import asyncio
 import json
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +22,7 @@ from tripwright.domains.travelplanner.query import Query
 from tripwright.errors import UserError
 from tripwright.tools.toolbox import ToolBox
 
+ROOT = Path(__file__).parents[2]
 ROWS = task_set("validation", 5)
 ROW = ROWS[0]
 QUERY = Query.model_validate_json(ROW["request"])
@@ -147,6 +151,32 @@ def test_a_cancelled_rollout_asks_nothing_more(serve):
     assert len(asked) == 1
 
 
+CROWD = """
+import asyncio, os, socket, time
+from tests.bridges.test_gateway import through
+assert asyncio.run(through(URL))["passed"]
+time.sleep(0.3)  # until its thread is idle
+child = os.fork()
+assert asyncio.run(through(URL))["passed"]
+if child:
+    assert os.waitpid(child, 0)[1] == 0
+    silent = socket.create_server(("127.0.0.1", 0))
+    try:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
+        asyncio.run(asyncio.wait_for(through(url), 0.3))
+    except TimeoutError:
+        print("cancelled")
+"""
+
+
+def test_a_forked_process_plays_and_ends_before_the_slowest_answer(serve):
+    script = CROWD.replace("URL", repr(serve(scripted(natively(expert())))))
+    ended = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+    assert ended.stdout == "cancelled\n", ended.stderr
+
+
 def test_as_many_are_under_way_as_the_trainer_begins(serve):
     together, answer = threading.Barrier(40), scripted([said(content="<answer>[]</answer>")])
 
@@ -214,11 +244,28 @@ def test_the_splits_share_no_world_and_every_request_can_be_met():
     ],
 )
 def test_a_row_that_cannot_be_played_is_one_line(wrong, said):
-    with pytest.raises(UserError, match="(?s)^[^\n]*$") as error:
-        asyncio.run(through(NOBODY, {**ROW, **wrong}))
-    assert said in str(error.value)
+    for play in (lambda row: asyncio.run(through(NOBODY, row)), OpenEpisode):
+        with pytest.raises(UserError, match="(?s)^[^\n]*$") as error:
+            play({**ROW, **wrong})
+        assert said in str(error.value)
 
 
-def test_rows_name_a_reward_that_there_is():
-    with pytest.raises(UserError, match="success"):
-        task_set("train", 1, reward="passes")
+@pytest.mark.parametrize("name", ["a\nb", "h\u00e9", 17, None])
+def test_a_session_is_what_a_header_can_say(name):
+    with pytest.raises(UserError, match="ASCII"):
+        asyncio.run(through(NOBODY, session=name))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"reward": "passes"}, "success"),
+        ({"scale": "nanoo"}, "nano, small"),
+        ({"first": -1}, "0 to 3,999,999"),
+        ({"first": 4_000_000}, "0 to 3,999,999"),
+        ({"count": -1}, "found -1"),
+    ],
+)
+def test_rows_that_there_are_not_are_refused(wrong, said):
+    with pytest.raises(UserError, match=said):
+        task_set("train", **wrong)

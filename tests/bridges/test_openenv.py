@@ -143,7 +143,8 @@ def test_what_cannot_be_played_is_an_error_of_one_line(url):
             ({"split": "dev"}, "dev"),
             ({"index": 1000}, "1000"),
             ({"index": 0, "reward": "passes"}, "passes"),
-            ({"index": 0, "colour": "red"}, "colour"),
+            ({"index": 0, "colour": "red"}, "dialect, rules.*colour"),
+            ({"row": {"colour": "red"}}, "colour"),
             ({"row": {"world": "/nowhere"}}, "'request'"),
         ):
             with pytest.raises(RuntimeError, match=found) as raised:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from tests.bridges.test_gateway import ROWS, expert
-from tripwright.bridges import OpenEpisode
+from tripwright.bridges import OpenEpisode, task_set
 from tripwright.bridges.trl_grpo import Environment, environment, verdict
 from tripwright.errors import UserError
 from tripwright.tools.toolbox import ToolBox, ToolHostDown
@@ -122,8 +122,18 @@ def rolled_out(row: dict[str, Any], turns: list[str]) -> tuple[Any, dict[str, An
 def test_a_row_that_it_cannot_play_is_refused():
     with pytest.raises(UserError, match="compact"):
         environment({**ROWS[0], "dialect": "compact"})
+    with pytest.raises(UserError, match="'deeptravel_cards' has none"):
+        environment(
+            {
+                k: v
+                for k, v in task_set(count=1, dialect="deeptravel_cards")[0].items()
+                if k != "dialect"
+            }
+        )
     with pytest.raises(UserError, match="'prompt'"):
         TRIPS().reset(**ROWS[0])
+    with pytest.raises(UserError, match="'rule'"):
+        TRIPS().reset(**prompted({**ROWS[0], "rule": "strict"}))
 
 
 def test_whatever_a_model_sends_is_answered_by_the_face():

@@ -176,5 +176,6 @@ def test_its_arguments_are_those_of_task_set():
     told = {each["role"]: each["content"] for each in OpenEpisode(rows[4]).messages}
     assert told == {"system": tasks[4].data.system_prompt, "user": tasks[4].data.prompt}
     assert done(tasks[4].validate(None))
-    with pytest.raises(ValidationError, match="planner_r1"):
-        TripConfig(dialect="klingon")
+    for wrong in ({"dialect": "klingon"}, {"scale": "nanoo"}, {"count": 0}):
+        with pytest.raises(ValidationError, match="planner_r1|nano, small|greater than 0"):
+            TripConfig(**wrong)

@@ -11,11 +11,11 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from concurrent.futures import Future
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import lru_cache
-from threading import Lock
+from threading import Lock, Thread
 from typing import Any
 
 from tripwright.agent.chat import EstimatedTokens
@@ -30,7 +30,6 @@ from tripwright.transcript import StopReason
 
 OVER = "The episode is over: no call is made any more."
 WAIT_S = 600.0  # for a turn; proxies hold requests while weights change
-_threads = ThreadPoolExecutor(1024, "play_through")  # one plays one episode
 FIELDS = ("id", "query", "world", "seed", "request", "dialect", "rules", "reward")
 _making = Lock()  # of worlds: the rollouts of a group begin together
 _made = lru_cache(16)(lambda domain, scale, seed: domain_named(domain).world(scale, seed))
@@ -54,27 +53,29 @@ async def play_through(
     our side or the proxy fails, UserError for a row that cannot be played and for a proxy that
     refuses for good (a wrong key, an unknown model).
     """
+    if not (isinstance(session, str) and session.isascii() and session.isprintable()):
+        raise UserError(f"A session is a name in printable ASCII, found {printable(session)}.")
     headers = {"X-Session-ID": session}
     endpoint = ChatEndpoint(
         base_url, model, api_key=api_key, headers=headers, timeout_s=WAIT_S, max_retries=0
     )
-    loop = asyncio.get_running_loop()
+    playing = Future[dict[str, Any]]()
+    playing.set_running_or_notify_cancel()
+    # of no executor: a process waits for its threads to end, and a fork for those it has not
+    Thread(target=_play, args=(task, endpoint, playing), daemon=True).start()
     try:
-        return await loop.run_in_executor(_threads, _played, task, endpoint)
+        return await asyncio.wrap_future(playing)
     finally:  # a rollout that is cancelled asks nothing more
         endpoint.stop()
 
 
-def _played(task: dict[str, Any], endpoint: ChatEndpoint) -> dict[str, Any]:
-    if strange := [name for name in task if name not in FIELDS]:
-        found = f"A task has no field '{printable(strange[0])}'."
-        raise UserError(f"{found} Accepted: {', '.join(FIELDS)}.")
-    episode = OpenEpisode(task)
+def _play(task: dict[str, Any], endpoint: ChatEndpoint, playing: Future[dict[str, Any]]) -> None:
     try:
-        converse(endpoint, episode.session)
-        return episode.outcome()
-    finally:
-        episode.close()
+        with closing(OpenEpisode(task)) as episode:
+            converse(endpoint, episode.session)
+            playing.set_result(episode.outcome())
+    except BaseException as error:  # raised again by whoever waits
+        playing.set_exception(error)
 
 
 class OpenEpisode:
@@ -168,6 +169,8 @@ def _spoken(task: dict[str, Any]) -> tuple[Dialect, list[tuple[int, Any]]]:
 
 
 def request_of(task: dict[str, Any]) -> Any:
+    if odd := [name for name in task if name not in FIELDS]:
+        raise UserError(f"A task has no '{printable(odd[0])}'. Accepted: {', '.join(FIELDS)}.")
     if absent := [name for name in ("world", "request") if not task.get(name)]:
         raise UserError(f"A task needs '{absent[0]}', found {', '.join(task) or 'nothing'}.")
     request = task["request"]

@@ -12,7 +12,7 @@ from contextlib import suppress
 from inspect import Parameter, Signature
 from typing import Any, ClassVar, Literal
 
-from tripwright.bridges.gateway import EpisodeFault, OpenEpisode
+from tripwright.bridges.gateway import EpisodeFault, OpenEpisode, dialect_of
 from tripwright.errors import UserError
 
 HINTS = {"string": str, "integer": int, "number": float, "boolean": bool, "array": list}
@@ -25,11 +25,11 @@ class Environment:
     prompt: ClassVar[list[dict[str, Any]]]
     episode: OpenEpisode
 
-    def reset(self, **row: Any) -> str:
+    def reset(self, prompt: Any = None, **row: Any) -> str:
         """What TRL writes into the empty user message of the prompt."""
         self.episode = OpenEpisode(row)
         *system, user = self.episode.messages
-        if [*system, {**user, "content": ""}] != row.get("prompt"):
+        if [*system, {**user, "content": ""}] != prompt:
             raise UserError("The column 'prompt' of a row is that of the environment's class.")
         return str(user["content"])
 
@@ -39,7 +39,7 @@ def environment(row: dict[str, Any]) -> type[Environment]:
     stand in the prompt: TRL would show them twice."""
     (episode := OpenEpisode(row)).close()
     if not episode.tools:
-        raise UserError(f"TRL gives a model native tools, and '{row['dialect']}' has none.")
+        raise UserError(f"TRL gives a model native tools, and '{dialect_of(row).name}' has none.")
     *system, user = episode.messages
     # TRL lists methods by the names of the members, and calls them by their own
     methods = {f"tool_{n:03}": _tool(each["function"]) for n, each in enumerate(episode.tools)}
@@ -57,9 +57,8 @@ def _tool(function: dict[str, Any]) -> Callable[..., str]:
     call.__annotations__.clear()
     for name, schema in function["parameters"]["properties"].items():
         hint = Literal[tuple(schema["enum"])] if "enum" in schema else HINTS[schema["type"]]
-        needed = name in function["parameters"].get("required", ())
-        how = {"annotation": hint, "default": Parameter.empty if needed else None}
-        parameters.append(Parameter(name, Parameter.KEYWORD_ONLY, **how))
+        default = Parameter.empty if name in function["parameters"].get("required", ()) else None
+        parameters.append(Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=hint))
         call.__annotations__[name] = hint
         told.append(f"    {name}: {schema['description']}")
     call.__name__ = function["name"]

@@ -91,7 +91,11 @@ def task_set(
     """
     spoken = dialect or next(iter(domains().values())).dialects[0].name
     known, first_world = domain_of(spoken), named("split", split, SPLITS)
+    named("scale", scale, known.generated().scales)
     made = GeneratedTrips(known, (scale,), first_world, per_world=4)
+    most = made.per_world * UNSEEN_WORLDS
+    if not 0 <= first <= first + count <= most:
+        raise UserError(f"A split has rows 0 to {most - 1:,}: found {count:,} from {first:,} on.")
     judged_by = known.judge.rules_named(rules) if known.judge.rules else rules
     named("reward", reward, known.rewards)
     how = {"dialect": spoken, "rules": judged_by, "reward": reward}

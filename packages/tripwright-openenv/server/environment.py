@@ -57,12 +57,13 @@ class TripEnvironment(Environment[Action, Observation, State]):
     ) -> TripOpening:
         """Row `index` of a split or, without it, the one that the seed draws, played as `how` says
         in the words of `task_set`. Or a row of the client's, which says all that itself."""
+        if odd := how if row else how.keys() - {"dialect", "rules", "reward", "scale"}:
+            known = "reset takes dialect, rules, reward, scale, or a row alone"
+            raise UserError(f"{known}: found {', '.join(odd)}.")
         if row is None:
             number = random.Random(seed).randrange(TASKS) if index is None else index
             with _making:  # the rollouts of a group begin together
                 row = _made(split, self.get_task(split, number)["index"], **how)
-        elif how:
-            raise UserError(f"A row has fields of its own for {', '.join(how)}.")
         self.close()
         self._episode = OpenEpisode(row)
         self._state = State(episode_id=episode_id or uuid4().hex, task=row.get("id"))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Literal, Self
 
 import verifiers.v1 as vf
-from pydantic import model_validator
+from pydantic import PositiveInt, model_validator
 
 from tripwright.bridges import EpisodeFault, OpenEpisode, task_set
 from tripwright.bridges.gateway import dialect_of
@@ -18,7 +18,7 @@ from tripwright_verifiers.tools import TripState, TripTools, followed
 class TripConfig(vf.TasksetConfig):
     split: Literal["train", "validation", "test"] = "train"
     """They share no world."""
-    count: int = 1000
+    count: PositiveInt = 1000
     """How many tasks; four to a world."""
     scale: str = "nano"
     dialect: str | None = None
