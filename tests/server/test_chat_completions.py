@@ -186,6 +186,14 @@ def test_what_is_not_known_is_refused_by_name(serve, taught):
             ask(**{**how, **wrong})
     with pytest.raises(openai.NotFoundError):
         ask(**{**how, "model": "gpt"})
+    for route, wrong in (
+        ("chat/completions", {"messages": [{"role": "user", "content": "\ud800"}]}),
+        ("chat/completions", {"model": "\ud800"}),
+        ("completions", {"prompt": "\ud800"}),
+    ):
+        answer = httpx2.post(f"{gateway.url}/v1/{route}", content=json.dumps({**how, **wrong}),
+                             headers={"Content-Type": "application/json"})  # fmt: skip
+        assert answer.status_code == 400 and "string" in answer.text
     assert httpx2.get(f"{gateway.url}/sessions/x").status_code == 401
 
 

@@ -120,18 +120,16 @@ def _tool(parameters: Json, **named: Any) -> types.Tool:
 @contextmanager
 def mcp_server(world: Path, face: str | None) -> Iterator[Server[Any]]:
     """Of the world in a folder, which is open meanwhile."""
-    opened, searches = ExitStack(), CapacityLimiter(PLANNED_AT_ONCE)
-    where = opened.enter_context(open_folder(world, domain_of_face(face) if face else None))
-    tools = AssistantTools(*where, face)
+    with open_folder(world, domain_of_face(face) if face else None) as where:
+        tools, searches = AssistantTools(*where, face), CapacityLimiter(PLANNED_AT_ONCE)
 
-    async def listed(_: Any, __: Any) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=tools.listed)
+        async def listed(_: Any, __: Any) -> types.ListToolsResult:
+            return types.ListToolsResult(tools=tools.listed)
 
-    async def call(_: Any, asked: types.CallToolRequestParams) -> types.CallToolResult:
-        turn = searches if asked.name in PLANNING else None
-        return await to_thread.run_sync(tools.call, asked.name, asked.arguments or {}, limiter=turn)
+        async def call(_: Any, asked: types.CallToolRequestParams) -> types.CallToolResult:
+            turn, said = searches if asked.name in PLANNING else None, asked.arguments or {}
+            return await to_thread.run_sync(tools.call, asked.name, said, limiter=turn)
 
-    with opened:
         yield Server("tripwright", version=__version__, on_list_tools=listed, on_call_tool=call)
 
 

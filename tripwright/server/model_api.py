@@ -61,6 +61,7 @@ MOST_KEPT_TOKENS, TOKENS_OF_A_TURN = 16_000_000, 200
 ENCODED_AT_ONCE = 4  # prompts; more wait for their turn
 Zero = Annotated[float, Ge(0), Le(0)]
 One = Annotated[float, Ge(1), Le(1)]
+Text = Annotated[str, MinLen(0)]  # of a text with a bound, pydantic refuses halves of characters
 
 
 class _Sampling(Strict):
@@ -78,7 +79,7 @@ class _Completion(_Sampling):
     """vLLM's `POST /v1/completions`."""
 
     model: str | None = None
-    prompt: Annotated[str | list[int], MinLen(1)]
+    prompt: Annotated[Text | list[int], MinLen(1)]
     request_id: str = ""
     max_tokens: Annotated[int, Ge(1)] = 16
     seed: int | None = None
@@ -103,8 +104,8 @@ class _Generate(Strict):
 
 
 class _Function(Strict):
-    name: str
-    arguments: str
+    name: Text
+    arguments: Text
 
 
 class _NativeCall(Strict):
@@ -115,7 +116,7 @@ class _NativeCall(Strict):
 
 class _Part(Strict):
     type: Literal["text"]
-    text: str
+    text: Text
 
 
 def _tool(said: dict[str, Any]) -> dict[str, Any]:
@@ -128,7 +129,7 @@ def _tool(said: dict[str, Any]) -> dict[str, Any]:
 
 class _Message(Strict):
     role: Literal["system", "user", "assistant", "tool"]
-    content: str | list[_Part] | None = None
+    content: Text | list[_Part] | None = None
     tool_calls: list[_NativeCall] | None = None
     tool_call_id: str = ""
     name: str | None = None
@@ -158,7 +159,7 @@ class _Chat(_Sampling):
     """OpenAI's `POST /v1/chat/completions`."""
 
     stop_token_ids: Annotated[list[int], Len(0, 0)] = []
-    model: str
+    model: Text
     messages: Annotated[list[_Message], MinLen(1)]
     tools: list[Annotated[dict[str, Any], AfterValidator(_tool)]] | None = None
     tool_choice: Literal["auto"] | None = None
@@ -293,7 +294,7 @@ class ModelApi:
         )
         self.app: ASGIApp = OneReader(routes, MOST_BODY_BYTES)
         for method, path, do in (
-            ("GET", "/health", self.health),
+            ("GET", "/health", lambda: Response()),
             ("POST", "/v1/completions", self.completions),
             ("GET", MODELS, self.models),
             ("POST", CHAT, self.chat),
@@ -318,9 +319,6 @@ class ModelApi:
             ("GET", "/model_info", self.model_info),
         ):
             routes.add_api_route(path, do, methods=[method], response_model=None)
-
-    async def health(self) -> Response:
-        return Response()
 
     def has_token(self, request: Request) -> None:
         """Of every route that changes something. Raises HTTPException."""
@@ -359,10 +357,8 @@ class ModelApi:
         return JSONResponse(kind)
 
     async def generate(self, asked: _Generate) -> Response:
-        how = asked.sampling_params
-        turn = await self._turn(
-            asked.rid, asked.input_ids, how.max_new_tokens, how, how.sampling_seed
-        )
+        prompt, how = asked.input_ids, asked.sampling_params
+        turn = await self._turn(asked.rid, prompt, how.max_new_tokens, how, how.sampling_seed)
         ended = {"type": "length", "length": how.max_new_tokens}
         if not turn.cut:
             ended = {"type": "stop", "matched": how.stop_token_ids[0]}
@@ -370,7 +366,7 @@ class ModelApi:
         meta = {
             "id": asked.rid,
             "finish_reason": ended,
-            "prompt_tokens": len(asked.input_ids),
+            "prompt_tokens": len(prompt),
             "completion_tokens": len(turn.token_ids),
             "weight_version": self.version,
             "output_token_logprobs": [(logprob, token, None) for logprob, token in pairs],
