@@ -298,3 +298,21 @@ def test_another_domains_page(chromium, folder, size, scheme):
         number = page.locator("tr.lit td >> nth=0").inner_text()
         assert number in page.locator(".items .item:has(.evidence) >> nth=0").inner_text()
         assert serious(page) == [] and fits(page)
+
+
+def test_a_shared_trip_opens_for_others_and_the_skip_link_leaves_the_plan(chromium, url, wish):
+    _, words = wish
+    with traveller(chromium, url) as page:
+        planned(page, words)
+        place = page.url
+        page.focus(".skip")
+        page.keyboard.press("Enter")
+        assert page.url == place and page.locator(".part").count() > 0
+        page.get_by_role("button", name="Share", exact=True).click()
+        page.wait_for_selector("text=Whoever has this address")
+        page.reload()
+        page.wait_for_selector("text=Stop sharing")
+        with traveller(chromium, url) as other:
+            other.goto(place)
+            other.wait_for_selector(".part")
+            assert other.locator("#actions button").count() == 0
