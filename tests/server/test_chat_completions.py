@@ -195,6 +195,9 @@ def test_what_is_not_known_is_refused_by_name(serve, taught):
                              headers={"Content-Type": "application/json"})  # fmt: skip
         assert answer.status_code == 400 and "string" in answer.text
     assert httpx2.get(f"{gateway.url}/sessions/x").status_code == 401
+    for named_as_a_free_route in ("x/v1/models", "x/v1/chat/completions"):
+        address = f"{gateway.url}/sessions/{named_as_a_free_route}"
+        assert httpx2.delete(address).status_code == 401
 
 
 @pytest.mark.parametrize("text", [

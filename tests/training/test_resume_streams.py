@@ -127,7 +127,7 @@ def test_generated_trips_have_no_epochs(recipe):
 
 def test_an_empty_file_is_refused(given):
     Path(given.data.queries).write_text("")
-    with pytest.raises(UserError, match="No request in"):
+    with pytest.raises(UserError, match="No query in"):
         trips_of(given, RL)
 
 

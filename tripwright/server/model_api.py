@@ -324,7 +324,8 @@ class ModelApi:
         """Of every route that changes something. Raises HTTPException."""
         sent = request.headers.get("authorization", "").removeprefix("Bearer ").encode()
         path = request.scope["path"]
-        free = path in FREE_ROUTES or path.endswith((CHAT, MODELS))
+        chat = path.endswith({"GET": MODELS, "POST": CHAT}.get(request.method, "\0"))
+        free = chat or path in FREE_ROUTES
         if not free and not hmac.compare_digest(sent, shared_token(self.token).encode()):
             want = "Weights and sessions want this server's token"
             raise HTTPException(401, f"{want}: [grpo.server] token = FILE")
