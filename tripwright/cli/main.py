@@ -33,6 +33,7 @@ from tripwright.progress import HarmlessOutput
 # What extras bring without naming it in pyproject.toml: module → the requirement that brings it.
 BROUGHT = {
     "starlette": "fastapi",
+    "text_to_num": "text2num",
     "accelerate": "peft",
     "datasets": "trl",
     "huggingface_hub": "transformers",
