@@ -234,6 +234,7 @@ def test_the_splits_share_no_world_and_every_request_can_be_met():
         ({"rule": "official"}, "Accepted: id, query, world"),
         ({"request": "{"}, "JSON"),
         ({"request": "[1]"}, "TravelPlanner"),
+        ({"request": {**QUERY.record(), "dest": "Atlantis"}}, "'Atlantis' is no city"),
         ({"seed": "7.0"}, "whole number"),
         ({"seed": 1.5}, "whole number"),
         ({"world": "nanoo"}, "nano, small"),

@@ -402,3 +402,25 @@ def test_what_the_server_forgot_is_not_trained_on(trainer, monkeypatch):
 def test_an_agent_that_cannot_be_learned_from(trainer, agent, words):
     with pytest.raises(UserError, match=words):
         trainer(f"{AGENT}:{agent}").grpo.take_step()
+
+
+def test_a_turn_whose_client_left_is_sampled_no_further(serve, tiny_model, nano_tokenizer):
+    model = tiny_model("qwen3", len(nano_tokenizer), max_position_embeddings=32_768)
+    gateway = serve(model)
+    asked = {"model": "nano", "messages": [{"role": "user", "content": "Hello"}], "seed": 1}
+    with pytest.raises(httpx2.TimeoutException):
+        httpx2.post(f"{gateway.url}/sessions/s/v1/chat/completions", json=asked, timeout=1)
+    (_, turn) = gateway.sampled[-1]
+    assert 0 < len(turn.result(timeout=60).token_ids) < 30_000
+    assert gateway.session("s") == []
+
+
+def test_what_other_clients_send_by_default(serve, taught):
+    gateway, tool = serve(taught), {"type": "function", "function": {"name": "go"}}
+    said = {"role": "system", "content": "Plan."}, {"role": "user", "content": "Hello"}
+    more = {"tools": [tool], "tool_choice": "none", "parallel_tool_calls": True}
+    for messages, settings in ((said, {}), (({**said[0], "role": "developer"}, said[1]), more)):
+        asked = {"model": "nano", "messages": messages, "max_tokens": 2, **settings}
+        assert httpx2.post(f"{gateway.url}/v1/chat/completions", json=asked).status_code == 200
+    (plain, _), (theirs, _) = gateway.sampled
+    assert plain == theirs

@@ -59,6 +59,7 @@ MOST_BODY_BYTES = 64 * 1024 * 1024  # a prompt of a million token ids has some s
 # that are remembered, of all sessions: some 200 MB. A turn counts as some more than it has
 MOST_KEPT_TOKENS, TOKENS_OF_A_TURN = 16_000_000, 200
 ENCODED_AT_ONCE = 4  # prompts; more wait for their turn
+LEFT_S = 0.5  # between two looks whether a client is still there
 Zero = Annotated[float, Ge(0), Le(0)]
 One = Annotated[float, Ge(1), Le(1)]
 Text = Annotated[str, MinLen(0)]  # of a text with a bound, pydantic refuses halves of characters
@@ -128,7 +129,7 @@ def _tool(said: dict[str, Any]) -> dict[str, Any]:
 
 
 class _Message(Strict):
-    role: Literal["system", "user", "assistant", "tool"]
+    role: Literal["system", "developer", "user", "assistant", "tool"]
     content: Text | list[_Part] | None = None
     tool_calls: list[_NativeCall] | None = None
     tool_call_id: str = ""
@@ -143,7 +144,7 @@ class _Message(Strict):
         """Role and text: calls as words, a tool's answer as one although it came in words
         (`policies.endpoint.messages`). Equal for what was said here and what a client makes of
         it."""
-        role, said = self.role, self.content or ""
+        role, said = self.role.replace("developer", "system"), self.content or ""
         text = said if isinstance(said, str) else "".join(part.text for part in said)
         if role == "assistant":
             made = (RequestedCall("", *vars(c.function).values()) for c in self.tool_calls or ())
@@ -162,7 +163,8 @@ class _Chat(_Sampling):
     model: Text
     messages: Annotated[list[_Message], MinLen(1)]
     tools: list[Annotated[dict[str, Any], AfterValidator(_tool)]] | None = None
-    tool_choice: Literal["auto"] | None = None
+    tool_choice: Literal["auto", "none"] | None = None
+    parallel_tool_calls: Literal[True] | None = None
     max_tokens: Annotated[int, Ge(1)] | None = None
     max_completion_tokens: Annotated[int, Ge(1)] | None = None
     seed: int | None = None
@@ -219,6 +221,10 @@ class _Hearing:
     start: int = 0  # of the ids that were heard last: what a token is as text depends on those
     heard: int = 0
     given_up: bool = False
+
+    def left(self, _: Sequence[int]) -> bool:
+        """In place of a call, where nobody reads along."""
+        return self.given_up
 
     def __call__(self, ids: Sequence[int]) -> bool:
         before, now = (self.decode(list(ids[self.start : n])) for n in (self.heard, len(ids)))
@@ -390,7 +396,7 @@ class ModelApi:
         max_tokens: int,
         how: _Sampling,
         seed: int | None,
-        hear: _Hearing | None = None,
+        hear: Callable[[Sequence[int]], bool] | None = None,
     ) -> asyncio.Future[Turn]:
         if not all(0 <= token < self.service.vocabulary for token in prompt):
             raise UserError(f"Token ids are from 0 to {self.service.vocabulary - 1:,}.")
@@ -415,6 +421,8 @@ class ModelApi:
         return {"object": "list", "data": [{**model, **more}]}
 
     async def chat(self, asked: _Chat, request: Request) -> Response:
+        if asked.tool_choice == "none":
+            asked.tools = None
         if asked.model != self.name:
             raise HTTPException(404, f"There is no model '{asked.model}' here but '{self.name}'.")
         session = request.path_params.get("name") or request.headers.get("x-session-id", "")
@@ -434,7 +442,7 @@ class ModelApi:
         hear.tell = lambda text: loop.call_soon_threadsafe(texts.put_nowait, text)
         asked.stop_token_ids = [chat.stop_id]
         # an episode's session goes on with the episode's random numbers
-        name, heard = f"{session} @{said}", hear if asked.stream or stops else None
+        name, heard = f"{session} @{said}", hear if asked.stream or stops else hear.left
         future = await self._begun(name, prompt, most, asked, asked.seed, heard)
         future.add_done_callback(lambda _: texts.put_nowait(None))
 
@@ -454,7 +462,12 @@ class ModelApi:
         about = {"id": f"chatcmpl-{uuid.uuid4().hex}", "created": int(time.time())}
         about |= {"model": self.name, "object": "chat.completion" + ".chunk" * asked.stream}
         if not asked.stream:
-            return JSONResponse({**about, **finish(await future)})
+            while not (await asyncio.wait([future], timeout=LEFT_S))[0]:
+                hear.given_up = hear.given_up or await request.is_disconnected()
+            turn = await future
+            if hear.given_up:  # nobody was told it, so it is not kept
+                return Response(status_code=499)
+            return JSONResponse({**about, **finish(turn)})
         counts = asked.stream_options.get("include_usage", False)
         events = _events(about, hear, texts, future, finish, counts)
         return StreamingResponse(events, media_type="text/event-stream")

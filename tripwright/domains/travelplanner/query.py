@@ -228,8 +228,10 @@ def why_outside(query: Query, world: World) -> str | None:
 
 def why_elsewhere(query: Query, world: World) -> str | None:
     """Why a request was probably made for another world."""
-    if query.org not in world.cities:
-        return f"{ascii(query.org)} is no city of world '{world.name}': is it the right world?"
+    to = [*world.cities, *world.states]  # what a query of several cities names
+    for name, known in ((query.org, world.cities), (query.dest, to)):
+        if name not in known:
+            return f"{ascii(name)} is no city of world '{world.name}': is it the right world?"
     return why_outside(query, world)
 
 
