@@ -329,9 +329,8 @@ class ModelApi:
     def has_token(self, request: Request) -> None:
         """Of every route that changes something. Raises HTTPException."""
         sent = request.headers.get("authorization", "").removeprefix("Bearer ").encode()
-        path = request.scope["path"]
-        chat = path.endswith({"GET": MODELS, "POST": CHAT}.get(request.method, "\0"))
-        free = chat or path in FREE_ROUTES
+        endpoint = request.scope["endpoint"]
+        free = request.scope["path"] in FREE_ROUTES or endpoint in (self.chat, self.models)
         if not free and not hmac.compare_digest(sent, shared_token(self.token).encode()):
             want = "Weights and sessions want this server's token"
             raise HTTPException(401, f"{want}: [grpo.server] token = FILE")
