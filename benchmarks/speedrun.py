@@ -5,7 +5,7 @@ median of some seeds.
 
 What counts is the time of tokenizer, copy warm-up and imitation, on the machine's own clock; the
 examination (strict rules, greedy) comes after it and does not count. The record and what bought it
-stand in docs/log.md. Two idle cores are assumed: the load at the start is printed. Exit 1 unless
+stand in dev/LOG.md. Two idle cores are assumed: the load at the start is printed. Exit 1 unless
 more than half of the seeds get there, 2 without a recipe.
 """
 

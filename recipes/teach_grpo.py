@@ -21,7 +21,7 @@ to learn from. So it begins with one that has imitated an expert for some ten mi
     tripwright sft recipes/nano/cold_start.toml --out runs/nano/cold_start
 
 A step takes about 20 seconds of one core. Do not expect much of a few minutes: 32 steps from there
-left the mean reward where it was (one seed). docs/log.md says what longer runs gave.
+left the mean reward where it was (one seed). dev/LOG.md says what longer runs gave.
 
 Capitals at the end of a name are the tensor's dimensions: P prompts (the requests), G members of
 a prompt's group, N episodes of a micro-batch, T tokens.

@@ -1,6 +1,6 @@
 """A Qwen3-shaped model of a few million parameters, made on the spot.
 
-Its weights are random but for three things (docs/log.md, 2026-11-23):
+Its weights are random but for three things (dev/LOG.md, 2026-11-23):
 - heads of the first layer look one or two tokens back from the start. To copy, a model has to find
   what followed the same token earlier: one layer has to say of each token which one stood before
   it, and the next to look for that. Neither is of use without the other, which is why random

@@ -102,7 +102,7 @@ class OptimizerSettings:
     adamw_learning_rate: Annotated[float, Gt(0)] = 1e-3
     weight_decay: Annotated[float, Ge(0)] = 0.0
     betas: tuple[Moment, Moment] = (0.9, 0.95)
-    momentum: Moment = 0.8  # of Muon; 0.95 suits longer runs than ours (docs/log.md, 2026-11-23)
+    momentum: Moment = 0.8  # of Muon; 0.95 suits longer runs than ours (dev/LOG.md, 2026-11-23)
     grad_clip: Annotated[float, Gt(0)] = 1.0
     state: Literal["float32", "8bit", "offloaded"] = "float32"
 

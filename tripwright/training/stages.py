@@ -238,7 +238,7 @@ def train(
 # The teacher never looks at the price of a place to stay, so a quarter of its trips break the
 # budget, and a model that imitates it does no better. What RL adds is what no transcript shows: to
 # spend less, learned from the one fact of the verdict that says whether the budget was kept. (A
-# perfect expert leaves RL of minutes nothing to show: docs/log.md, 2026-11-24.) Every part leaves
+# perfect expert leaves RL of minutes nothing to show: dev/LOG.md, 2026-11-24.) Every part leaves
 # its files behind and is skipped when they are there, so a stopped run goes on.
 
 # tokenizer, copy warm-up and the examinations, which do not shrink with the time given

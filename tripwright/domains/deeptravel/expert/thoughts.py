@@ -1,6 +1,6 @@
 """The thoughts that the expert writes down, in the tags of Appendix A.2.1 (row D6): what was just
 shown, and what comes next. Tiny models get the work alone, where their dialect shows it: how a row
-is chosen, row by row, as far as the first thing that decides (docs/log.md, 2026-11-22: a model that
+is chosen, row by row, as far as the first thing that decides (dev/LOG.md, 2026-11-22: a model that
 has to choose in one forward pass learns to choose badly; one that copies what decides, beside what
 is asked for, compares neighbours).
 

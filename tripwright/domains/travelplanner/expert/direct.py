@@ -10,7 +10,7 @@ or impossible, taxis last.
 Style "spender" is the expert of somebody who never looks at a price: in each city a place to stay
 is drawn from all that fit the wishes and hold the party, whatever it costs. So a part of its plans
 breaks the budget, and whoever imitates it does the same; a reward can teach what it does not show
-(docs/log.md, 2026-11-26).
+(dev/LOG.md, 2026-11-26).
 
 Style "comparing" finds trips over several cities from answers alone, by comparisons and a sum.
 
@@ -26,7 +26,7 @@ Two ends of a trip, from home and home, are of the same day whatever the nights 
 without such a way is no end again; and one that alone can be the last is kept for it. The first
 city with full days has to serve all wanted cuisines; whether it does is asked before a way there.
 
-A small model finds what followed the same words before, and little else (docs/log.md, 2026-11-26
+A small model finds what followed the same words before, and little else (dev/LOG.md, 2026-11-26
 and 27). So whatever is needed again far from where it was read is said again behind the same words;
 a list that has to be thinned stands beside what thins it; a trip that was found is said once more
 from home to home, with what it costs so far. It compares two numbers badly, so they stand side by

@@ -2,7 +2,7 @@
 records and as words.
 
 A model that has to choose in one forward pass learns to choose badly; one that copies what decides,
-beside what is asked for, compares neighbours (docs/log.md, 2026-11-22). So what is asked for is
+beside what is asked for, compares neighbours (dev/LOG.md, 2026-11-22). So what is asked for is
 said once more in the words of the tables, and then each row, as far as the first thing that speaks
 against it. What is asked for carries a sign, in the list and in every row that has it: to judge a
 row is to copy what followed the same word before. A row is called by its letter, where it has one,
@@ -187,7 +187,7 @@ def nights_tried(shapes: Iterable[Sequence[int]]) -> str:
 
 def _in_turn(nights: Sequence[int], stops: int) -> str:
     """A trip to two cities has another word between them: "3, " began both "3, 1" and "3, 2, 1",
-    and small models took the one for the other (docs/log.md, 2026-11-28)."""
+    and small models took the one for the other (dev/LOG.md, 2026-11-28)."""
     return (" and " if stops == 2 else ", ").join(map(str, nights))
 
 

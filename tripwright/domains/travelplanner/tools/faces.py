@@ -110,7 +110,7 @@ PLANNER_R1 = Face(
 # decides whether to copy it. Rows among which it has to choose open with a letter: whoever goes
 # through them one by one says it, and does not lose the place. The letter stands before the name
 # once more, because to go from a letter to what follows it is one step of looking up, and to go
-# from it to the end of its row are two (docs/log.md, 2026-11-23).
+# from it to the end of its row are two (dev/LOG.md, 2026-11-23).
 
 
 COMPACT = Face(
