@@ -1,9 +1,8 @@
 """Natural Plan and STAR's questions in Inspect: the published readings, with what they overlook;
 and end to end, a tiny model behind an OpenAI-compatible address, made-up data in the published
-formats, Inspect's own log, our run folder."""
+formats, Inspect's own log, a run folder made of it."""
 
 import json
-import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +19,7 @@ from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.log import EvalLog
 from inspect_ai.model import Model, get_model
 
+from examples.inspect_log import import_log
 from examples.natural_plan import (
     calendar_is_right,
     first_slot,
@@ -28,9 +28,7 @@ from examples.natural_plan import (
     stays,
     trip_is_right,
 )
-from tests.files import write_lines
-from tests.printed import printed
-from tripwright.bridges.inspect_ai.star_search import (
+from examples.star_search import (
     DIALECT,
     FACE,
     PROMPT,
@@ -39,6 +37,8 @@ from tripwright.bridges.inspect_ai.star_search import (
     read_questions,
     star_search,
 )
+from tests.files import write_lines
+from tests.printed import printed
 from tripwright.cli.main import main
 from tripwright.errors import UserError
 from tripwright.tools.toolbox import AnswerBox, answered
@@ -67,11 +67,9 @@ def trips(path: Path, *answers: str) -> Path:
 
 
 def evaluated(
-    task: Task, tmp_path: Path, model: str | Model = "mockllm/model", **more: Any
+    task: Task | str, tmp_path: Path, model: str | Model = "mockllm/model", **more: Any
 ) -> EvalLog:
-    (log,) = eval(
-        task, model=model, log_dir=str(tmp_path / "logs"), log_format="json", display="none", **more
-    )
+    (log,) = eval(task, model=model, log_dir=str(tmp_path / "logs"), display="none", **more)
     assert log.status == "success" and log.results is not None
     return log
 
@@ -81,8 +79,7 @@ def accuracy(log: EvalLog, of: str = "all") -> float:
 
 
 def imported(log: EvalLog, out: Path) -> dict[str, Any]:
-    words = ["outside", "import", str(log.location), "--harness", "inspect", "--out", str(out)]
-    assert main(words) == 0
+    import_log(log.location, out, out.name.rstrip("0123456789"))
     return json.loads((out / "score.json").read_text())
 
 
@@ -122,7 +119,6 @@ def test_a_tiny_model_plays_natural_plan_to_the_end(endpoint, tiny_model, nano_t
     final = score["metrics"]["final"]
     assert (score["n"], final["value"], final["low"]) == (6, 0.0, 0.0) and 0 < final["high"] < 1
     assert score["metrics"]["completion_tokens_mean"]["value"] == 8
-    assert score["rules"] == "verified by inspect natural_plan_trip"
     assert main(["report", str(tmp_path / "run")]) == 0
 
 
@@ -134,6 +130,25 @@ def test_inspects_figures_are_the_imports(tmp_path):
     assert accuracy(log) == score["metrics"]["final"]["value"] == 0.5
     assert accuracy(log, "2 cities") == score["levels"]["2 cities"]["final"]["value"] == 1.0
     assert score["levels"]["3 cities"]["final"]["value"] == 0.0
+    with pytest.raises(UserError, match="is there already"):
+        imported(log, tmp_path / "run")
+
+
+def test_seeds_are_compared_and_epochs_are_samples_of_one_question(tmp_path, capsys):
+    for name, right in (("base", 1), ("rl", 3)):
+        for seed in range(2):
+            answers = [TRIP_PLAN if n < right else "I cannot." for n in range(4)]
+            task = natural_plan(str(trips(tmp_path / "t.json", *answers)), answers="pred_5shot_pro")
+            score = imported(evaluated(task, tmp_path, epochs=2), tmp_path / f"{name}{seed}")
+            assert (score["n"], score["metrics"]["pass^2"]["value"]) == (8, right / 4)
+    groups = [
+        ",".join(str(tmp_path / f"{name}{seed}") for seed in (0, 1)) for name in ("base", "rl")
+    ]
+    capsys.readouterr()
+    assert main(["compare", *groups, "--json"]) == 0
+    comparison = json.loads(capsys.readouterr().out)
+    assert [each["mean"] for each in comparison["seeds"].values()] == [0.25, 0.75]
+    assert comparison["queries"] == 4
 
 
 @pytest.mark.parametrize(
@@ -196,7 +211,9 @@ def test_stars_questions_are_searched_and_scored(endpoint, retriever, tmp_path, 
                 for n, text in enumerate(texts)
             ),
         )
-    log = evaluated(star_search(str(tmp_path), retriever), tmp_path, endpoint(say))
+    monkeypatch.chdir(Path(__file__).parents[2])
+    asked = {"questions": str(tmp_path), "retriever": retriever}
+    log = evaluated("examples/star_search.py", tmp_path, endpoint(say), task_args=asked)
     samples = {str(sample.id): sample for sample in log.samples or []}
     system, user, *rest = max(sent, key=len)
     assert system["role"] == "system" and system["content"].startswith(PROMPT[:200])
@@ -207,10 +224,9 @@ def test_stars_questions_are_searched_and_scored(endpoint, retriever, tmp_path, 
     assert unanswered.metadata["stop_reason"] == "max_calls" and unanswered.answer is None
     assert samples["musique/t1"].error is not None
 
+    assert accuracy(log) == 0.25  # the mean over the sets: (1/2 + 0) / 2
     score = imported(log, tmp_path / "run")
     assert (score["n"], score["unscored"]) == (3, 1)
-    assert math.isclose(score["metrics"]["final"]["value"], 1 / 3)
-    assert score["metrics"]["mean_over_parts"]["value"] == 0.25  # (1/2 + 0) / 2
     assert score["levels"]["nq"]["final"]["k"] == 1
 
 

@@ -67,12 +67,10 @@ HOUSE = (
     _house("mcp", "Give an assistant a world's tools, planner and judge.", module="serve"),
     _house("compare", "Compare runs: intervals, paired tests, queries gained and lost."),
     _house("power", "Say how many queries a comparison needs to see a difference."),
-    _house("outside import", "Import what another harness measured, to compare and report."),
     _house("report", "Write one self-contained HTML page about one or more runs."),
 )
 
 HOUSE_GROUPS = {
-    "outside": "Benchmarks that are not about trips, played by other harnesses.",
     "world": "Build, import and inspect worlds.",
     "study": "Have people judge transcripts, blind, and measure their agreement.",
     "data": "Collect, describe, divide and export training data.",

@@ -51,7 +51,7 @@ class Outcome:
     groups: Mapping[str, Checks]
     turns: int
     completion_tokens: float | None
-    # what is no yes or no: name → (value, in how many checks); of results of another harness
+    # what is no yes or no: name → (value, in how many checks)
     measures: Mapping[str, tuple[float, float]]
     # by further rules, which have not judged it: whether they would pass it
     also_passes: Mapping[str, bool]

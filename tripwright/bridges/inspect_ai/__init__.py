@@ -5,7 +5,6 @@ This module is the entry point that Inspect loads for `tripwright/…` names; it
 `inspect`.
 """
 
-from tripwright.bridges.inspect_ai.star_search import star_search
 from tripwright.bridges.inspect_ai.trips import played, trips
 
-__all__ = ["played", "star_search", "trips"]
+__all__ = ["played", "trips"]

@@ -1,5 +1,8 @@
 """STAR's question answering (row S10) as a task of Inspect: its printed prompt, one Search tool and
-exact match. No kept library has it; docs/out-of-domain.md has the commands.
+exact match, in tripwright's own episode loop. Inspect runs a file by its path; no kept library has
+this benchmark. docs/out-of-domain.md has the commands:
+
+    inspect eval examples/star_search.py -T questions=FlashRAG -T retriever=http://localhost:8000 …
 
 The prompt is that of Appendix E, word for word (the "final itinerary" in it, too); the question is
 the user's first message. The limits are those of Appendix C.3: five passages a search, 60 calls,
@@ -7,8 +10,6 @@ the user's first message. The limits are those of Appendix C.3: five passages a 
 shows its passages is not printed, and they are written as Search-R1 writes them. The tool's schema
 is not printed either.
 """
-
-from __future__ import annotations
 
 import re
 import string
@@ -147,7 +148,7 @@ class Question(TaskDefaults):
     domain = where = "star_search"
 
     @property
-    def request(self) -> Question:
+    def request(self) -> "Question":
         return self
 
     def record(self) -> dict[str, Any]:
@@ -235,7 +236,7 @@ def star_search(questions: str, retriever: str, passages: int = PASSAGES) -> Tas
     )
 
 
-@scorer(metrics=[grouped(accuracy(), "level"), stderr()])
+@scorer(metrics=[grouped(accuracy(), "level", all="groups"), stderr()])
 def answer_match() -> Scorer:
-    """By the question's own verdict."""
+    """By the question's own verdict; "all" is the mean over the sets, the papers' "Avg."."""
     return final()
