@@ -1,5 +1,5 @@
 """The travellers' page in a real browser: how soon it is painted, how soon the first call stands on
-it after sending, and the pictures of the README.
+it after sending, and the pictures of docs/serving.md.
 
     python benchmarks/trip_page.py [--times 20] [--pictures docs] [--json]
 

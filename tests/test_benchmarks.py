@@ -29,6 +29,7 @@ SMALLEST = {
     "muon": "--steps 1 --layers 1",
     "oracle": "--world {world} --out {out} --queries 1 --cpsat-seconds 1",
     "report_page": "{run} --episodes 12",
+    "results": "{run} --picture {out}/picture.svg",
     "rollouts": "--model {model} --episodes 1 --threads 1",
     "serve_tools": "--world {world} --out {out} --seconds 1 --slice 0.5 --clients 2 --requests 20"
     " --load-processes 1 --workers 1",

@@ -19,6 +19,7 @@ import ast
 import datetime
 import hashlib
 import json
+import os
 import platform
 import subprocess
 import sys
@@ -128,8 +129,17 @@ def environment(dialect: Dialect | None = None) -> dict[str, Any]:
         "git": git_state(Path(tripwright.__file__).parent),
         "python": platform.python_version(),
         "platform": platform.platform(),
+        "machine": machine(),
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     }
+
+
+def machine() -> str:
+    """The processor by its own name, and its cores: "AMD EPYC, 2 cores"."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text(encoding="utf-8").splitlines() if info.is_file() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return f"{names[0] if names else platform.machine()}, {os.cpu_count()} cores"
 
 
 def judge_code(dialect: str) -> Path:

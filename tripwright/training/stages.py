@@ -18,6 +18,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
+import torch
+
 from tripwright.agent.chat import ChatFormat, ExactTokens, check_prompt
 from tripwright.agent.dialect import Dialect
 from tripwright.domains import open_folder
@@ -279,6 +281,7 @@ def quickstart(
             "minutes": minutes,
             "threads": threads,
             "torch": version("torch"),
+            "products": f"{precision_named('auto')} on {torch.backends.cpu.get_cpu_capability()}",
             **environment(),
         }
         write_atomically(run.folder / CARD, json.dumps(card, indent=2))
