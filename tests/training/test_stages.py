@@ -2,7 +2,6 @@
 What a kill costs: test_resume."""
 
 import json
-import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,11 +21,12 @@ from tripwright.training.algorithms import ALGORITHMS
 from tripwright.training.recipe import Reinforcement, check
 from tripwright.training.run_folder import RunFolder
 from tripwright.training.stages import (
-    COLD_START_STEPS,
-    FIXED_MINUTES,
-    RL_SHARE,
-    RL_STEPS,
+    LONG,
+    SHORT,
+    minutes_of,
     quickstart_recipe,
+    quickstart_steps,
+    seconds_of_imitation,
 )
 
 pytestmark = pytest.mark.usefixtures("threads_as_before")
@@ -116,7 +116,11 @@ def test_a_model_half_written_is_no_model(run, monkeypatch):
 
 def test_the_whole_loop(tmp_path, tiny_recipe, monkeypatch, capsys):
     recipe = replace(tiny_recipe, faults=Faults(probability=0.9))
-    monkeypatch.setattr("tripwright.training.stages.quickstart_recipe", lambda minutes: recipe)
+    monkeypatch.setattr(
+        stages,
+        "quickstart_recipe",
+        lambda out, minutes, seed, threads: replace(recipe, seed=seed, threads=threads),
+    )
     verb.quickstart(tmp_path, minutes=1, seed=3, threads=1)
     printed = capsys.readouterr().out
     for name in ("after_sft", "after_rl_with_faults", "tools failing", "emptied_tools"):
@@ -171,23 +175,38 @@ def test_the_whole_loop(tmp_path, tiny_recipe, monkeypatch, capsys):
         verb.quickstart(tmp_path, minutes=1, seed=4, threads=1)
 
 
-@pytest.mark.parametrize("minutes", [30, 5, 1])
-def test_the_time_given_is_shared(minutes):
-    recipe = quickstart_recipe(minutes)
-    assert recipe.sft.max_minutes
-    assert recipe.rl.settings.max_minutes
-    left = max(1.0, minutes - FIXED_MINUTES)
-    assert recipe.rl.settings.max_minutes == pytest.approx(RL_SHARE * left, abs=0.02)
-    assert recipe.sft.max_minutes + recipe.rl.settings.max_minutes == pytest.approx(left, abs=0.02)
-    # so many steps in each minute, and minutes only where steps take longer
-    assert recipe.sft.steps == math.ceil(COLD_START_STEPS * (1 - RL_SHARE) * left)
-    assert recipe.rl.settings.steps == math.ceil(RL_STEPS * RL_SHARE * left)
+@pytest.mark.parametrize(
+    ("seconds", "steps"), [(0.4, LONG), (0.7, LONG), (1.0, LONG), (1.2, SHORT), (9.0, SHORT)]
+)
+def test_a_slow_processor_takes_short_schedules_and_none_is_cut(seconds, steps):
+    assert quickstart_steps(None, seconds) == steps
+
+
+@pytest.mark.parametrize("minutes", [60, 30, 9])
+def test_the_time_given_is_what_the_steps_take(minutes):
+    assert minutes_of(quickstart_steps(minutes, 0.65), 0.65) == pytest.approx(minutes, abs=0.5)
+
+
+def test_a_run_goes_on_by_the_steps_it_began_with(tmp_path, monkeypatch):
+    pace = [0.5]
+    monkeypatch.setattr(stages, "seconds_of_imitation", lambda recipe, threads: pace[0])
+    begun = quickstart_recipe(tmp_path, 12, 3, 1)
+    assert (begun.sft.max_minutes, begun.rl.settings.max_minutes) == (None, None)
+    RunFolder(tmp_path, begun)
+    pace[0] = 5.0
+    assert quickstart_recipe(tmp_path, None, 3, 1) == begun
+    assert quickstart_recipe(tmp_path / "new", None, 3, 1).sft.steps == SHORT[0]
+
+
+def test_the_processor_is_timed_by_real_steps(tiny_recipe, monkeypatch):
+    monkeypatch.setattr(stages, "TIMED_STEPS", 2)
+    assert seconds_of_imitation(tiny_recipe, 1) > 0
 
 
 @pytest.mark.slow
 def test_the_shortest_real_one(tmp_path):
     verb.quickstart(tmp_path, minutes=1, seed=0, threads=2)
     score = json.loads((tmp_path / "score.json").read_text())
-    assert score["n"] == quickstart_recipe(1).evaluation.queries and score["unscored"] == 0
+    assert score["n"] == 500 and score["unscored"] == 0
     stages_told = {line["stage"] for line in read_lines(tmp_path / "metrics.jsonl")}
     assert stages_told == {"copy_pretraining", "sft", "rl"}

@@ -12,14 +12,21 @@ from tripwright.cli.table import print_figures
 
 def quickstart(
     out: Path = option(Path("runs/quickstart"), "Run folder; a run found there is continued."),
-    minutes: float = option(
-        30, "Time to take, roughly; training is shortened or lengthened to fit.", min=1
+    minutes: float | None = option(
+        None,
+        "Time to take, roughly; training is shortened or lengthened to fit.",
+        min=1,
+        show_default="20 to 45, by the processor",
     ),
     seed: int = option(0, "Of the model, the sampling and the order of data."),
     threads: int = option(2, "Processor threads to use.", min=1),
 ) -> None:
     """See it all work: worlds, queries, cold start, RL, evaluation, report. Needs no GPU, download
     or key.
+
+    First it times this processor, says how long it will take, and chooses one of two schedules
+    whose results docs/results.md has; they go by steps, so a busy machine takes longer and learns
+    as much.
 
     Writes OUT/report.html and OUT/score.json. Stopped at any moment, the same command continues,
     training from its newest checkpoint.

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib import import_module
@@ -38,7 +39,7 @@ from tripwright.inference.models import (
     precision_named,
 )
 from tripwright.rewards.spec import resolve_reward
-from tripwright.runs import CARD, COMPARISON, SCORE, STAGES
+from tripwright.runs import CARD, COMPARISON, RECIPE, SCORE, STAGES
 from tripwright.tools.remote import RemoteToolBox
 from tripwright.training.algorithms import ALGORITHMS
 from tripwright.training.data_source import COLD_START, MAKING, RL, trips_of
@@ -46,12 +47,23 @@ from tripwright.training.fit import check_memory
 from tripwright.training.held_out import AFTER, Validation, check_apart, examine
 from tripwright.training.nano import make_tokenizer, new_model
 from tripwright.training.own import try_out
-from tripwright.training.recipe import Recipe, check_needs, check_positions, load_recipe
+from tripwright.training.recipe import (
+    Recipe,
+    changed,
+    check_needs,
+    check_positions,
+    load_recipe,
+)
 from tripwright.training.recipe_list import recipe_file, recipe_named
 from tripwright.training.run_folder import RunFolder
 from tripwright.training.sft import CopyPretraining, FineTuning
 from tripwright.training.sft_data import expert_samples, file_samples
-from tripwright.training.trips import ExpertTranscripts, expert_sessions
+from tripwright.training.trips import (
+    ExpertTranscripts,
+    FileSamples,
+    TokenizedRow,
+    expert_sessions,
+)
 
 
 def check_starting_model(recipe: Recipe, config: Any, tokenizer: Any) -> None:
@@ -243,42 +255,78 @@ def train(
 # perfect expert leaves RL of minutes nothing to show: dev/LOG.md, 2026-11-24.) Every part leaves
 # its files behind and is skipped when they are there, so a stopped run goes on.
 
-# tokenizer, copy warm-up and the examinations, which do not shrink with the time given
-FIXED_MINUTES = 7.0
-COLD_START_SHARE, RL_SHARE = 0.7, 0.3  # of the minutes left
-# A little fewer than two idle cores with bf16 instructions manage (93 and 4.6), so that on these it
-# is the steps that end a run.
-COLD_START_STEPS, RL_STEPS = 87, 4  # in a minute
+# Steps of imitation and of RL; the short ones are for processors that would take more than
+# MOST_MINUTES over the long ones (docs/results.md has what each came to).
+LONG, SHORT = (1401, 28), (650, 20)
+MOST_MINUTES = 45.0
+COLD_START_SHARE = 0.7  # of the steps that a given time leaves
+# In steps of imitation: a step of RL; and tokenizer, copy warm-up and examinations together.
+RL_STEP, FIXED = 22, 500
+TIMED_TOKENS, TIMED_STEPS = 864, 8  # of a transcript, as the expert's are; of the measurement
 
 
-def quickstart_recipe(minutes: float) -> Recipe:
-    """`nano/quickstart`: a cold start, then RL for the rest of `minutes`. A shorter run has shorter
-    schedules, not cut-off ones: so many steps, or, on a processor that does not manage them, so
-    many minutes.
-    """
-    minutes_left = max(1.0, minutes - FIXED_MINUTES)
-    cold_start, rl = COLD_START_SHARE * minutes_left, RL_SHARE * minutes_left
-    lengths = {
-        "sft.steps": math.ceil(COLD_START_STEPS * cold_start),
-        "sft.max_minutes": round(cold_start, 2),
-        "grpo.steps": math.ceil(RL_STEPS * rl),
-        "grpo.max_minutes": round(rl, 2),
-    }
-    changes = [f"{key}={value}" for key, value in lengths.items()]
-    return load_recipe(recipe_named("nano/quickstart").path, changes)
+def seconds_of_imitation(recipe: Recipe, threads: int) -> float:
+    """Of one step of imitation on this processor: the fastest of some, on transcripts made up.
+    Whatever else runs can only slow one down."""
+    assert recipe.sft is not None
+    torch.set_num_threads(threads)
+    model = new_model(recipe.model.shape, make_tokenizer([], []), 0)
+    row = TokenizedRow(
+        [n % 1000 for n in range(TIMED_TOKENS)], [n % 2 for n in range(TIMED_TOKENS)]
+    )
+    loop, seconds = FineTuning(model, FileSamples([row], 0), recipe.sft), list[float]()
+    for _ in range(TIMED_STEPS):  # the first one sets up its kernels
+        began = time.perf_counter()
+        loop.take_step()
+        seconds.append(time.perf_counter() - began)
+    return min(seconds)
+
+
+def minutes_of(steps: tuple[int, int], seconds: float) -> float:
+    """A whole quickstart of so many steps of imitation and of RL takes about so long."""
+    imitation, rl = steps
+    return (FIXED + imitation + RL_STEP * rl) * seconds / 60
+
+
+def quickstart_steps(minutes: float | None, seconds: float) -> tuple[int, int]:
+    """(steps of imitation, of RL) for a processor that takes `seconds` for one of imitation. None:
+    the long ones, or the short ones where these take too long. A shorter run has shorter
+    schedules, not cut-off ones: they go by steps alone, so a busy machine takes longer, and what it
+    learns is the same."""
+    if minutes is None:
+        return LONG if minutes_of(LONG, seconds) <= MOST_MINUTES else SHORT
+    left = max(60.0, 60 * minutes / seconds - FIXED)
+    rl = (1 - COLD_START_SHARE) * left / RL_STEP
+    return math.ceil(COLD_START_SHARE * left), math.ceil(rl)
+
+
+def quickstart_recipe(out: Path, minutes: float | None, seed: int, threads: int) -> Recipe:
+    """`nano/quickstart` with the steps that suit this processor, or with those of a run found in
+    `out`. Says on stderr what is to come."""
+    recipe = load_recipe(recipe_named("nano/quickstart").path)
+    begun = json_object(out / RECIPE) or {}
+    if "sft" in begun and "grpo" in begun:
+        steps, plan = (begun["sft"]["steps"], begun["grpo"]["steps"]), "going on with"
+    else:
+        seconds = seconds_of_imitation(recipe, threads)
+        steps = quickstart_steps(minutes, seconds)
+        plan = f"this will take about {minutes_of(steps, seconds):.0f} minutes:"
+    exam = f"3 examinations of {recipe.evaluation.queries} trips"
+    print(f"{plan} {steps[0]} steps of imitation, {steps[1]} of GRPO, {exam}", file=sys.stderr)
+    recipe = changed(recipe, [f"sft.steps={steps[0]}", f"grpo.steps={steps[1]}"])
+    return replace(recipe, seed=seed, threads=threads)
 
 
 def quickstart(
-    out: str | Path, minutes: float = 30.0, seed: int = 0, threads: int = 2
+    out: str | Path, minutes: float | None = None, seed: int = 0, threads: int = 2
 ) -> dict[str, Any]:
-    """Trains, examines and reports in about so many minutes: OUT/score.json, OUT/report.html. The
-    figures are those of `examine`."""
-    run = RunFolder(out, replace(quickstart_recipe(minutes), seed=seed, threads=threads))
+    """Trains, examines and reports: OUT/score.json, OUT/report.html; `minutes` None: by schedules
+    whose results are known. The figures are those of `examine`."""
+    run = RunFolder(out, quickstart_recipe(Path(out), minutes, seed, threads))
     with run.alone():
         card = {
             "recipe": run.recipe.name,
             "seed": seed,
-            "minutes": minutes,
             "threads": threads,
             "torch": version("torch"),
             "products": f"{precision_named('auto')} on {torch.backends.cpu.get_cpu_capability()}",
