@@ -218,27 +218,49 @@ PLAN = {
 @pytest.mark.parametrize(
     ("words", "after"),
     [
-        ("something cheaper", {"budget_usd": 900}),
-        ("more comfortable, please", {"room_type": "entire room"}),
         ("four people instead of two", {"party_size": 4}),
         ("a day later", {"depart_date": "2022-03-05", "return_date": "2022-03-07"}),
         (
-            "one more night and no flights",
-            {"return_date": "2022-03-07", "transportation": "no flight"},
+            "one night less and no flights",
+            {"return_date": "2022-03-05", "transportation": "no flight"},
         ),
         ("another hotel", {"without": ["Talovale Nook"]}),
         ("without Kendale Market", {"without": ["Kendale Market"]}),
         ("Italian food", {"cuisines": ["French", "Italian"]}),
-        ("make it 4 days", {"return_date": "2022-03-07"}),
+        ("make it 2 days", {"return_date": "2022-03-05"}),
         ("no dogs", {"house_rules": []}),
     ],
 )
 def test_words_about_a_plan_are_other_wishes(words, after):
     values = {**read("trips", TRIP).values, "cuisines": ["French"], "house_rules": ["pets"]}
-    found = TRIPS.change(words, values, PLAN, PLACES["trips"])
+    found = TRIPS.change(words, values, PLAN, 0.5, PLACES["trips"])
     assert found.values == {**values, **after} and not found.unread and not found.missing
     assert {change.field for change in found.changes} == set(after)
     assert all(change.before != change.after for change in found.changes)
+
+
+@pytest.mark.parametrize(
+    ("words", "comfort", "after", "budget"),
+    [
+        ("more comfortable, please", 0.5, 0.75, None),
+        ("something cheaper", 0.5, 0.25, None),
+        ("something cheaper", 0.0, None, 900),
+        ("something cheaper", None, None, 900),
+    ],
+)
+def test_comfort_has_steps_and_the_budget_is_cut_where_it_has_no_lower_one(
+    words, comfort, after, budget
+):
+    values = read("trips", TRIP).values
+    found = TRIPS.change(words, values, PLAN, comfort, PLACES["trips"])
+    assert found.comfort == after and len(found.changes) == 1 and not found.cannot
+    assert found.values == {**values, **({"budget_usd": budget} if budget else {})}
+
+
+@pytest.mark.parametrize("words", ["more comfortable", "cheaper and more comfortable"])
+def test_comfort_that_cannot_be_more_is_named(words):
+    found = TRIPS.change(words, read("trips", TRIP).values, PLAN, 1.0, PLACES["trips"])
+    assert "more comfortable" in found.cannot and not found.changes and found.comfort is None
 
 
 @pytest.mark.parametrize(
@@ -248,12 +270,14 @@ def test_words_about_a_plan_are_other_wishes(words, after):
         ("add Orford", "cannot"),
         ("four people instead of five", "missing"),
         ("skip a city", "missing"),
+        ("another city", "missing"),
+        ("one more night", "missing"),  # which takes a state
         ("€500", "missing"),
     ],
 )
 def test_a_change_that_is_not_understood_changes_nothing(words, where):
     values = read("trips", TRIP).values
-    found = asdict(TRIPS.change(words, values, PLAN, PLACES["trips"]))
+    found = asdict(TRIPS.change(words, values, PLAN, 0.5, PLACES["trips"]))
     assert found[where] and found["could_say"]
     assert not found["changes"] or where == "missing"
 
@@ -261,6 +285,7 @@ def test_a_change_that_is_not_understood_changes_nothing(words, where):
 def test_changes_of_an_errand():
     values = {**read("errands", "Oraby to Keldon, 4 to 6 March 2022, 2 people").values}
     desk: Desk = ERRANDS
-    found = desk.change("another hotel, and home by 18:00", values, PLAN, PLACES["errands"])
+    place = PLACES["errands"]
+    found = desk.change("another hotel, and home by 18:00", values, PLAN, None, place)
     assert found.values == {**values, "hotel": "Holorlow Yard", "return_by": "18:00"}
-    assert desk.change("more comfortable", values, PLAN, PLACES["errands"]).cannot
+    assert desk.change("more comfortable", values, PLAN, None, place).cannot

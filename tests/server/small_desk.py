@@ -58,7 +58,7 @@ DESK = Desk(
     form=lambda place: (FormField("number", "Number", "count", required=True, low=0, high=3),),
     read=read,
     request=request,
-    change=lambda text, values, view, place: read(text, place),
+    change=lambda text, values, view, comfort, place: read(text, place),
     view=view,
     no_plan=lambda asked, place: None,
     routes="tripwright.domains.travelplanner.routes.plan_routes",

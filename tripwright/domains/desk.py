@@ -109,6 +109,7 @@ class Understood:
     unread: tuple[str, ...] = ()
     changes: tuple[FieldChange, ...] = ()  # of words about a plan: what they would change
     could_say: tuple[str, ...] = ()  # there, for instance
+    comfort: float | None = None  # there, where words move it
 
 
 def sentence(fields: Sequence[FormField], values: Json, asked: Container[str] = ()) -> str:
@@ -296,8 +297,9 @@ class Desk:
     read: Callable[[str, Place], Understood]
     # form values → a request of the domain; raises FormProblems
     request: Callable[[Json, Place], Any]
-    # words about a plan, its wishes as form values, its view as JSON → other wishes
-    change: Callable[[str, Json, Json, Place], Understood]
+    # words about a plan, its wishes as form values, its view as JSON, its comfort where that can
+    # be another → other wishes
+    change: Callable[[str, Json, Json, float | None, Place], Understood]
     view: Callable[[Json, Place], TripView]
     # None where there is a plan. It may take seconds
     no_plan: Callable[[Any, Place], NoPlan | None]
@@ -319,6 +321,8 @@ class Desk:
     routes: str | None = None
 
 
+# steps of comfort, each a quarter of what may be spent on it
+COMFORT = ("the cheapest", "a little comfort", "some comfort", "good comfort", "the most comfort")
 LONGEST_TEXT = 120  # characters of a name that is typed
 EMPTY: tuple[Any, ...] = (None, "", [])
 

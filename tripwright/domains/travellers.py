@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from tripwright.domains.desk import (
+    COMFORT,
     EMPTY,
     FieldChange,
     FormField,
@@ -217,14 +218,12 @@ FACT = re.compile(r"[@%](?P<name>[^@%]+)[@%]|~(?P<clock>.+)|\$.+|#(?P<number>[0-
 class Takes:
     """Into which field of a desk's form a fact goes, where the names differ, and its values; facts
     that are no field are what the desk cannot honour. `around`: names of a city that one may ask
-    for. `asks`: fields without which nothing is planned, though the form does not need them.
-    `best_room`: the most comfortable that one may ask for."""
+    for. `asks`: fields without which nothing is planned, though the form does not need them."""
 
     fields: Mapping[str, str]
     values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     around: Callable[[str], Iterable[str]] = lambda city: ()
     asks: Sequence[str] = ()
-    best_room: str | None = None
 
 
 @dataclass
@@ -562,6 +561,7 @@ def change(
     takes: Takes,
     values: Json,
     view: Json,
+    comfort: float | None,
 ) -> Understood:
     """Words about a plan (`TripView`, as JSON) for these wishes, as other wishes."""
     named = {
@@ -581,7 +581,9 @@ def change(
             facts.questions["party_size"] = (
                 f"It is {values.get('party_size')} now. How many shall it be?"
             )
-    new = {**values, **dict(_changed(facts, values, view, named))}
+    level = None if comfort is None else round(comfort * (len(COMFORT) - 1))
+    new = {**values, **dict(_changed(facts, values, view, named, level))}
+    new_level = new.pop("comfort", level)
     heard = filled(facts)
     for name, value in heard.values.items():
         old = values.get(name) or []
@@ -593,6 +595,8 @@ def change(
         for name, field in facts.fields.items()
         if (new.get(name) or None) != (values.get(name) or None)
     ]
+    if level is not None and new_level != level:
+        changes.append(FieldChange("comfort", "Comfort", COMFORT[level], COMFORT[new_level]))
     return replace(
         heard,
         values=new,
@@ -600,11 +604,14 @@ def change(
         sentence=sentence(form, new),
         changes=tuple(changes),
         could_say=tuple(tables()["could_say"]),
+        comfort=None if new_level == level else new_level / (len(COMFORT) - 1),
     )
 
 
-def _changed(facts: Facts, values: Json, view: Json, named: Json) -> Iterator[tuple[str, Any]]:
-    """Fields that words of change give other values."""
+def _changed(
+    facts: Facts, values: Json, view: Json, named: Json, level: int | None
+) -> Iterator[tuple[str, Any]]:
+    """Fields that words of change give other values, and the level of comfort."""
     fields, takes = facts.fields, facts.takes
 
     def by(more: str, less: str) -> int:
@@ -624,14 +631,15 @@ def _changed(facts: Facts, values: Json, view: Json, named: Json) -> Iterator[tu
     elif more := by("more cities", "fewer cities"):
         yield "cities", len({stop["name"] for stop in view["route"]}) - 1 + more
     cannot("with_city")
-    if view["cost"] is None:
-        cannot("cheaper")
-    elif facts.of("cheaper"):
-        yield takes.fields.get("budget", "budget"), math.floor(FEWER_BY * view["cost"])
-    if takes.best_room in (None, values.get(takes.fields.get("room", ""))):
-        cannot("comfort")
-    elif facts.of("comfort"):
-        yield takes.fields["room"], takes.best_room
+    match [wish for wish in ("cheaper", "comfort") if facts.of(wish)]:
+        case ["comfort"] if level is not None and level + 1 < len(COMFORT):
+            yield "comfort", level + 1
+        case ["cheaper"] if level:
+            yield "comfort", level - 1
+        case ["cheaper"] if view["cost"] is not None:
+            yield takes.fields.get("budget", "budget"), math.floor(FEWER_BY * view["cost"])
+        case wishes:
+            cannot(*wishes)
     for fact in ("transport", "room", "cuisine"):
         if facts.of(f"drop {fact}"):
             yield takes.fields.get(fact, fact), None

@@ -33,6 +33,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tripwright.domains.desk import (
+    COMFORT,
     FieldProblem,
     FormField,
     FormProblems,
@@ -129,6 +130,7 @@ class OpenDesk(BaseModel):
     default_planner: str
     examples: list[str]
     comfort: str | None
+    comfort_levels: list[str]
     reader: Literal["model", "rules"]
 
 
@@ -295,6 +297,7 @@ class TripRoutes:
             "examples": agency.examples,
             "reader": "model" if agency.reader else "rules",
             "comfort": agency.comfort,
+            "comfort_levels": COMFORT,
         }
 
     async def read(self, words: TypedWords, request: Request) -> ReadWords:
@@ -314,11 +317,12 @@ class TripRoutes:
         trip, agency = self._own(request, id), self._agency
         if trip["view"] is None:
             raise HTTPException(409, "This trip has no plan that could be changed.")
-        understood = agency.desk.change(words.text, trip["values"], trip["view"], agency.place)
+        comfort = trip["comfort"] if trip["planner"] == agency.comfort else None
+        known = (trip["values"], trip["view"], comfort, agency.place)
+        understood = agency.desk.change(words.text, *known)
         text = agency.reworded(trip["text"] or "", understood.values)
-        return ReadWords(
-            **vars(understood), text=". ".join([text, *understood.cannot, *understood.unread])
-        )
+        more = (each for each in (*understood.cannot, *understood.unread) if each in words.text)
+        return ReadWords(**vars(understood), text=". ".join([text, *more]))
 
     async def add(self, asked: AskedTrip, request: Request) -> Response:
         asker = self.paced(request)

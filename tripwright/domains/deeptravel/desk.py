@@ -661,8 +661,9 @@ DESK = Desk(
         read(text, place), lambda values: request(values, place)
     ),
     request=request,
-    change=lambda text, values, view, place: travellers.change(
-        text, form(place), *_takes(place), values, view
+    change=lambda text, values, view, comfort, place: travellers.checked(
+        travellers.change(text, form(place), *_takes(place), values, view, comfort),
+        lambda values: request(values, place),
     ),
     view=view,
     no_plan=no_plan,

@@ -466,7 +466,7 @@ def _values(record: Mapping[str, Any]) -> dict[str, Any]:
 def _takes(place: Place) -> Takes:
     fields = {"budget": "budget_usd", "room": "room_type", "rule": "house_rules"}
     fields |= {"cuisine": "cuisines", "transport": "transportation"}
-    return Takes(fields, around=partial(_names, place.source), best_room="entire room")
+    return Takes(fields, around=partial(_names, place.source))
 
 
 def read(text: str, place: Place) -> Understood:
@@ -530,8 +530,11 @@ DESK = Desk(
         read(text, place), lambda values: request(values, place)
     ),
     request=request,
-    change=lambda text, values, view, place: travellers.change(
-        text, form(place), place.source.cities, _takes(place), values, view
+    change=lambda text, values, view, comfort, place: travellers.checked(
+        travellers.change(
+            *(text, form(place), place.source.cities, _takes(place)), values, view, comfort
+        ),
+        lambda values: request(values, place),
     ),
     view=view,
     no_plan=no_plan,

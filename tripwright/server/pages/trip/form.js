@@ -81,13 +81,13 @@ function say(field, made, problems) {
   else made.node.removeAttribute("aria-invalid");
 }
 
-/** What was understood, in one sentence; what cannot be kept here; what was not understood. */
+/** What was understood, in one sentence; what cannot be kept here; what was not understood. Of these the traveller's own words (`text`) stand in quotation marks. */
 export function understoodBlock(told) {
   const lists = [["Cannot be kept here", told.cannot ?? [], "cannot"], ["Not understood", told.unread ?? [], "problem"]];
   return el("div", {class: "understood"},
     told.sentence ? el("p", {class: "sentence"}, el("span", {class: "muted"}, "Understood: "), told.sentence) : "",
     ...lists.filter(([, words]) => words.length).map(([title, words, kind]) =>
-      el("p", {class: kind}, el("b", {}, `${title}: `), words.map((each) => `“${each}”`).join(", "))));
+      el("p", {class: kind}, el("b", {}, `${title}: `), words.map((each) => (told.text?.includes(each) ? `“${each}”` : each)).join(", "))));
 }
 
 /** What was read of the words, each stretch with its field; and what has still to be asked. */
@@ -104,6 +104,6 @@ export function drawHeard(holder, text, understood, form) {
     el("button", {type: "button", class: "chip missing", click: () => form.focus(name)}, question));
   holder.replaceChildren(
     el("p", {class: "words"}, words),
-    understoodBlock(understood),
+    understoodBlock({...understood, text}),
     questions.length ? el("p", {class: "bar"}, questions) : "");
 }

@@ -86,12 +86,12 @@ let pause;
 $("words").addEventListener("input", () => { clearTimeout(pause); pause = setTimeout(() => { pause = null; read(); }, desk.reader === "model" ? 1200 : 400); });
 
 /** `text`: of other wishes than the form's, the words for them. */
-async function plan(values, from = replaces, text = null) {
+async function plan(values, from = replaces, text = null, comfort = null) {
   $("fault").hidden = true;
   form.tell([]);
   try {
     text ??= $("words").value.trim();
-    const trip = await send("POST", "/v1/trips", {values, text: [...text].length <= MOST_WORDS ? text : null, planner: $("planner").value, replaces: from});
+    const trip = await send("POST", "/v1/trips", {values, text: [...text].length <= MOST_WORDS ? text : null, planner: $("planner").value, replaces: from, comfort});
     location.hash = `trip=${trip.id}`;
   } catch (error) {
     if (!error.problems?.length) { fault(error); return; }
@@ -184,7 +184,7 @@ function finish(trip) {
   $("actions").replaceChildren(...(own ? actions(trip) : []), el("span", {class: "muted small"}, trip.shared ? "Whoever has this address can read this trip." : ""));
   if (own) drawChange(trip);
   if (trip.no_plan) noPlan(trip);
-  else if (trip.view) drawPlan($("plan-here"), trip, (call, row) => calls.show(call, row), trip.planner === desk?.comfort ? (comfort) => atComfort(trip, comfort) : null, own ? swapsOf(trip.id) : null);
+  else if (trip.view) drawPlan($("plan-here"), trip, (call, row) => calls.show(call, row), own && trip.planner === desk?.comfort ? {levels: desk.comfort_levels, plan: (comfort) => atComfort(trip, comfort)} : null, own ? swapsOf(trip.id) : null);
   else $("plan-here").replaceChildren(el("p", {class: "problem"}, trip.error ?? ""));
 }
 
@@ -221,11 +221,11 @@ async function sayChange(trip, text) {
   const unclear = read.unread.length || open.length;
   $("change-preview").replaceChildren(
     rows.length ? el("ul", {}, rows) : "",
-    understoodBlock({cannot: read.cannot, unread: read.unread}),
+    understoodBlock({cannot: read.cannot, unread: read.unread, text}),
     ...open.map((question) => el("p", {class: "problem"}, question)),
     unclear || !rows.length ? el("p", {class: "small muted"}, rows.length || unclear ? "You could say: " : "That changes nothing. You could say: ", ...read.could_say.map((words) => el("button", {type: "button", class: "chip", click: () => { $("change-words").value = words; sayChange(trip, words).catch(fault); }}, words))) : "",
     rows.length && !open.length ? el("div", {class: "bar"},
-      el("button", {type: "button", class: "main", click: () => { $("planner").value = trip.planner; plan(read.values, trip.id, read.text); }}, "Plan with this"),
+      el("button", {type: "button", class: "main", click: () => { $("planner").value = trip.planner; plan(read.values, trip.id, read.text, read.comfort); }}, "Plan with this"),
       el("button", {type: "button", click: () => { $("change-words").value = ""; $("change-preview").replaceChildren(); }}, "Leave it as it is")) : "");
 }
 

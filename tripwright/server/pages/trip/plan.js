@@ -6,7 +6,7 @@ export const money = (amount, currency) => amount.toLocaleString("en", {style: "
 const SIGNS = {passed: "✓", failed: "✗", not_applicable: "–", not_evaluated: "–"};
 const SAID = {passed: "kept", failed: "not kept", not_applicable: "not asked for", not_evaluated: "not looked at"};
 
-/** `show(call, row)` opens what a line rests on; `again(share)` plans with so much comfort. `swaps` lists and takes what can stand in the place of an item. Without them a plan is only shown. */
+/** `show(call, row)` opens what a line rests on; `again`: the `levels` of comfort, and `plan(share)` with so much of it. `swaps` lists and takes what can stand in the place of an item. Without them a plan is only shown. */
 export function drawPlan(holder, trip, show, again, swaps) {
   const view = trip.view, changed = new Set(trip.changed ?? []);
   const map = el("div", {});
@@ -20,16 +20,14 @@ export function drawPlan(holder, trip, show, again, swaps) {
   drawMap(map, view);
 }
 
-const LEVELS = ["the cheapest", "a little comfort", "some comfort", "good comfort", "the most comfort for the budget"];
-
-function slider(trip, again) {
-  const steps = LEVELS.length - 1, level = Math.round((trip.comfort ?? 0) * steps), plan = el("button", {disabled: true}, "Plan again with this");
-  const range = el("input", {type: "range", id: "comfort", min: 0, max: steps, value: level, "aria-valuetext": LEVELS[level], input: () => {
-    said.textContent = LEVELS[range.value];
-    range.setAttribute("aria-valuetext", LEVELS[range.value]);
+function slider(trip, {levels, plan: again}) {
+  const steps = levels.length - 1, level = Math.round((trip.comfort ?? 0) * steps), plan = el("button", {disabled: true}, "Plan again with this");
+  const range = el("input", {type: "range", id: "comfort", min: 0, max: steps, value: level, "aria-valuetext": levels[level], input: () => {
+    said.textContent = levels[range.value];
+    range.setAttribute("aria-valuetext", levels[range.value]);
     plan.disabled = Number(range.value) === level;
   }});
-  const said = el("output", {for: "comfort"}, LEVELS[level]);
+  const said = el("output", {for: "comfort"}, levels[level]);
   return el("form", {class: "comfort", submit: (event) => { event.preventDefault(); again(range.value / steps); }},
     el("label", {for: "comfort", class: "label"}, "From cheapest to comfortable"), range, el("div", {class: "bar"}, said, plan));
 }
