@@ -106,10 +106,8 @@ def _shown(comparison: Mapping[str, Any], listed: int) -> dict[str, Any]:
                 {**query, "text": shorten(query["text"], TEXT_CHARACTERS, placeholder="…")}
                 for query in queries[:listed]
             ] or ("not listed" if queries else "none")
-    shown["power"] = {
-        f"{name} against {base}": {key: value for key, value in power.items() if key != "scatter"}
-        for name, power in comparison["power"].items()
-    }
+    powers = comparison["power"].items()
+    shown["power"] = {f"{name} against {base}": power for name, power in powers}
     shown |= {"WORST CASE": comparison["worst_case"]} if "worst_case" in comparison else {}
     return shown
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
@@ -30,7 +30,7 @@ from tripwright.domains import domain_of, domains
 from tripwright.domains.place import ClosedWorld
 from tripwright.errors import UserError, printable
 from tripwright.evals.outcome import Outcome, facts_of
-from tripwright.evals.power import ROUNDING, Scatter
+from tripwright.evals.power import detectable, paired_queries
 from tripwright.evals.scoreboard import SEED, ByQuery, PerQuery, Section
 from tripwright.files import check_inside, json_object
 from tripwright.progress import StatusLine
@@ -46,6 +46,7 @@ SIGNIFICANT = 0.05
 FINAL = ("metrics", "final")
 POINTS = 0.05  # the difference that "how many queries would it take" is said for
 MOST_PHRASES = 4
+ROUNDING = 1e-12
 EVALUATIONS = ("after_rl", "after_sft")  # of a training's folder, the one it is about first
 Key = tuple[str, str]  # table, row
 Pair = tuple[Fraction | int, Fraction | int]  # part and whole
@@ -577,15 +578,17 @@ class Comparison:
         if len(row.runs[group]) > 1 or len(row.runs[0]) > 1:
             return None
         differences = list(map(float, row.differences(group, 0)))
-        scatter = Scatter.of(differences, row.plain[group] and row.plain[0])
-        if not scatter.discordance:
+        n = len(differences)
+        mean_square = sum(d * d for d in differences) / n  # with one sample each, the discordance
+        if not mean_square:
             return None
+        largest = sum(map(abs, differences)) / n  # the mean difference, had all of them one sign
+        reachable = largest >= POINTS - ROUNDING
         return {
-            "discordance": scatter.discordance,
-            "scatter": asdict(scatter),
-            "detectable": scatter.detectable(),
+            "discordance": sum(d != 0 for d in differences) / n,
+            "detectable": detectable(n, mean_square, largest),
             "points": POINTS,
-            "queries": scatter.needed(POINTS),
+            "queries": paired_queries(POINTS, mean_square) if reachable else None,
         }
 
     def _worst_case(self) -> dict[str, Any]:

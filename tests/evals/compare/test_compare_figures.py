@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from tests.evals.compare.conftest import AFTER, BEFORE
-from tripwright.cli.main import Verb, main
+from tripwright.cli.main import main
 from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.baselines import RowsPolicy
 from tripwright.domains.travelplanner.expert import ExpertPolicy
 from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.task import TripTask
 from tripwright.errors import UserError
-from tripwright.evals.power import paired_queries
+from tripwright.evals.power import detectable, paired_queries
 from tripwright.evals.report import report_page
 from tripwright.evals.run import run as run_episodes
 from tripwright.evals.run_card import queries_entry, run_card
@@ -95,15 +95,11 @@ def test_only_queries_that_all_played_count_and_the_rest_is_told(made, compare):
     assert found["runs"][1]["episodes"] == 40
 
 
-def test_the_power_of_two_runs_is_that_of_their_discordance(made, compare, capsys):
+def test_the_power_of_two_runs_is_that_of_their_discordance(made, compare):
     a, b = made("a", [False] * 40), made("b", [True] * 10 + [False] * 30)
     found = compare(a, b)["power"]["b"]
-    assert found["discordance"] == 0.25 and found["queries"] == paired_queries(0.05, 0.25)[0]
-    verbs = (Verb("power", "tripwright.cli.power", "power", "Power."),)
-    assert main(["power", str(a), str(b), "--points", "5", "--json"], verbs) == 0
-    assert json.loads(capsys.readouterr().out)["queries"] == found["queries"]
-    assert main(["power", str(a), str(b), "--points", "30", "--json"], verbs) == 0
-    assert json.loads(capsys.readouterr().out)["queries"] is None
+    assert found["discordance"] == 0.25 and found["queries"] == paired_queries(0.05, 0.25)
+    assert found["detectable"] == detectable(40, 0.25, 0.25)
     little = compare(a, made("c", [True] + [False] * 39))["power"]["c"]
     assert little["detectable"] is None and little["queries"] is None
 
