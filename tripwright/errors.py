@@ -6,7 +6,8 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -122,8 +123,15 @@ def named(kind: str, name: Any, table: Mapping[str, Named]) -> Named:
     """The entry of this name, which may come out of a file. Raises UserError, which says what the
     names are."""
     if not isinstance(name, str) or name not in table:
-        raise UserError(f"Unknown {kind} '{printable(name)}'. Accepted: {', '.join(table)}.")
+        meant = nearest(str(name), table)
+        raise UserError(f"Unknown {kind} '{printable(name)}'.{meant} Accepted: {', '.join(table)}.")
     return table[name]
+
+
+def nearest(name: str, names: Iterable[str]) -> str:
+    """ " Did you mean steps?", or nothing where no name is like it."""
+    near = get_close_matches(name[:100], list(names), n=3, cutoff=0.6)
+    return f" Did you mean {' or '.join(near)}?" if near else ""
 
 
 def one_line(text: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from tripwright.errors import UserError
+from tripwright.errors import UserError, nearest
 
 NONE = "none"
 
@@ -41,7 +41,8 @@ def settings_values(hints: dict[str, Any], data: dict[str, Any], where: str) -> 
     """The values of a table's settings, which have these types."""
     for key in data:
         if key not in hints:
-            raise UserError(f"{where}: unknown setting '{key}'. Accepted: {', '.join(hints)}.")
+            near, accepted = nearest(key, hints), ", ".join(hints)
+            raise UserError(f"{where}: unknown setting '{key}'.{near} Accepted: {accepted}.")
     values: dict[str, Any] = {}
     for key, value in data.items():
         hint = _without_none(hints[key])

@@ -121,7 +121,7 @@ def test_a_byte_order_mark_is_passed_over(server):
 @pytest.mark.parametrize(
     ("query", "said"),
     [
-        ("face=planer", "Unknown face 'planer'. Accepted: planner_r1"),
+        ("face=planer", "Unknown face 'planer'. Did you mean planner_r1"),
         ("face=", "Unknown face ''"),
         ("face=star&face=compact", "given twice"),
         ("fase=star", "field 'fase'"),

@@ -285,11 +285,11 @@ def test_arrays_are_tuples_whole_numbers_are_fractions_and_none_is_none(tmp_path
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("[dpo]", r"unknown setting 'dpo'\. Accepted: .*grpo, ppo, rft, rl"),
+        ("[dpo]", r"unknown setting 'dpo'.* Accepted: .*grpo, ppo, rft, rl"),
         ("[rl]", "rl: setting 'algorithm' is missing"),
-        ("sed = 1", r"unknown setting 'sed'\. Accepted: name, seed"),
+        ("sed = 1", r"unknown setting 'sed'\. Did you mean seed"),
         ("[faults]\nprobability = 2.0", r"recipe\.toml: faults: .* from 0 to 1"),
-        ("[grpo]\ngroups = 8", r"grpo: unknown setting 'groups'\. Accepted: .*group"),
+        ("[grpo]\ngroups = 8", r"grpo: unknown setting 'groups'\. Did you mean group_size"),
         ('[live]\nstore = "s"', r"live: setting 'snapshot' is missing"),
         ("seed = true", r"setting 'seed': .*integer.* \(found True\)"),
         ('[sft]\nsteps = "none"', r"sft would never end"),
@@ -377,7 +377,7 @@ def test_settings_go_over_a_recipe_and_are_checked_as_it_is():
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        ("grpo.clip.hihg=0.28", r"clip: unknown setting 'hihg'\. Accepted: low, high, dual"),
+        ("grpo.clip.hihg=0.28", r"clip: unknown setting 'hihg'\. Did you mean high"),
         ("grpo.steps", r"expected KEY=VALUE"),
         ("grpo..steps=3", r"expected KEY=VALUE"),
     ],

@@ -11,6 +11,7 @@ import typer
 
 from tripwright.cli.options import Changes, Json, RecipeOut, argument, check_folders
 from tripwright.cli.table import print_figures
+from tripwright.policies.settings import URL_NAMES
 from tripwright.training.recipe_list import recipe_file
 
 
@@ -28,8 +29,9 @@ def examine(
     base_url: Annotated[
         str | None,
         typer.Option(
+            *URL_NAMES,
             help="Server (vLLM, SGLang, serve model) that was started with a model of this run, and"
-            " plays it."
+            " plays it.",
         ),
     ] = None,
     api_key_env: Annotated[
@@ -58,10 +60,11 @@ def examine(
     path = recipe if recipe.is_dir() else recipe_file(recipe)
     folder = out or (path if path.is_dir() else Path("runs") / path.stem)
     check_folders([folder])
-    from tripwright.training.held_out import examine as examine_run
     from tripwright.training.recipe import load_recipe, recipe_of_run
 
     read = (recipe_of_run if path.is_dir() else load_recipe)(path, changes or ())
+    from tripwright.training.held_out import examine as examine_run
+
     figures = examine_run(read, folder, step, base_url, api_key_env)
     print_figures(figures if as_json else compared_in_points(figures), as_json)
 

@@ -42,12 +42,13 @@ def fit(
         --device cuda --json
     """
     path = recipe_file(recipe)
-    from tripwright.bridges.trl import check as check_for_trl
-    from tripwright.bridges.verl.settings import check_for_verl
-    from tripwright.training.fit import clusters, estimate
     from tripwright.training.recipe import load_recipe
 
     read = load_recipe(path, changes or ())
+    from tripwright.bridges.trl import check as check_for_trl
+    from tripwright.bridges.verl.settings import check_for_verl
+    from tripwright.training.fit import clusters, estimate
+
     found = estimate(read, device, most, model, tokens)
     for row in found["devices"][2:]:  # nothing is promised that a start refuses
         machines = {each.verl.gpus: each for each in clusters(read) if each.verl is not None}

@@ -23,10 +23,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
 from tripwright import __version__
 from tripwright.cli.options import command as as_command
-from tripwright.cli.verbs import Verb, all_verbs, groups
+from tripwright.cli.verbs import SECTIONS, Verb, all_verbs, groups
 from tripwright.errors import UserError, one_line
 from tripwright.progress import HarmlessOutput
 
@@ -128,7 +129,7 @@ def _run(words: list[str], verbs: Sequence[Verb]) -> int:
 def _app(words: Sequence[str], verbs: Sequence[Verb]) -> typer.Typer:
     """The verb that `words` ask for, with its real function; all verbs by name and one line each
     where they ask for none."""
-    app = _group("Train, judge and serve LLM agents that plan trips with tools.")
+    app = _group("Train, judge and serve LLM agents that plan trips with tools.", cls=_Front)
     app.callback(epilog="Examples of a verb: tripwright VERB --help")(_root)
     asked = [verb for verb in verbs if words[: verb.words.count(" ") + 1] == verb.words.split()]
     wanted = max(asked, key=lambda verb: len(verb.words), default=None)
@@ -141,18 +142,34 @@ def _app(words: Sequence[str], verbs: Sequence[Verb]) -> typer.Typer:
         for group_name in group:
             if group_name not in apps:
                 apps[group_name] = _group(groups().get(group_name, ""))
-                app.add_typer(apps[group_name], name=group_name)
+                app.add_typer(apps[group_name], name=group_name, rich_help_panel=verb.section)
             parent = apps[group_name]
         function: Callable[..., Any] = lambda: None  # noqa: E731 - only listed, never run
         text = verb.help
         if wanted:
             function = getattr(importlib.import_module(verb.module), verb.function)
             text = _help(function)
-        parent.command(name, help=text, short_help=verb.help)(as_command(function))
+        shown = parent.command(name, help=text, short_help=verb.help, rich_help_panel=verb.section)
+        shown(as_command(function))
     return app
 
 
-def _group(help_text: str) -> typer.Typer:
+class _Front(TyperGroup):
+    """All verbs, under the headings of their table."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        for section in SECTIONS:
+            rows = [
+                (name, command.get_short_help_str(200))
+                for name, command in self.commands.items()
+                if getattr(command, "rich_help_panel", None) == section
+            ]
+            if rows:
+                with formatter.section(section):
+                    formatter.write_dl(rows)
+
+
+def _group(help_text: str, **how: Any) -> typer.Typer:
     """Plain text throughout: no boxes, no markup, no shell-completion options in every help
     page."""
     return typer.Typer(
@@ -161,6 +178,7 @@ def _group(help_text: str) -> typer.Typer:
         pretty_exceptions_enable=False,
         add_completion=False,
         subcommand_metavar="VERB ...",
+        **how,
     )
 
 
@@ -192,7 +210,7 @@ def _usage_problem(error: Any) -> str:
     path = error.ctx.command_path if getattr(error, "ctx", None) is not None else "tripwright"
     # typer's own check of choices speaks as pydantic does
     said = error.format_message().replace("Value error, ", "").removesuffix(".")
-    return f"{said}. (see '{path} --help')"
+    return f"{said}{'' if said.endswith('?') else '.'} (see '{path} --help')"
 
 
 def _complain(problem: str) -> int:

@@ -4,6 +4,7 @@ here."""
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any
@@ -42,10 +43,10 @@ def _padded(cell: str, width: int, sign: str) -> str:
 
 def problem_lines(where: str, problems: Iterable[tuple[int | str, str]]) -> Iterator[str]:
     """Of (line, problem) of a file: the first of each kind. Problems are of one kind where they
-    differ in what was found, or in brackets."""
+    differ in what was found, in quotes or in brackets."""
     kinds = dict[str, list[str]]()
     for line, problem in problems:
-        kind = problem.partition(", found ")[0].partition(" (")[0]
+        kind = re.sub(r"'[^']*'|(, found | \().*", "", problem)
         kinds.setdefault(kind, []).append(f"{where}{line}: {problem}")
     for first, *more in list(kinds.values())[:MOST_PROBLEMS]:
         yield f"{first} (and {len(more):,} more like it)" if more else first

@@ -34,7 +34,7 @@ def sft(
       tripwright sft nano/cold_start --set seed=1 --set sft.steps=600 --out runs/seed1
       tripwright sft star/sft --engine trl --out runs/star_sft
     """
-    path = recipe_file(recipe)
+    path = _checked(recipe, changes)
     from tripwright.training.stages import train as take
 
     run = take(path, out, changes or (), engine, until="sft")
@@ -66,7 +66,7 @@ def train(
       tripwright train star/7b_sum --set grpo.clip.high=0.3 --out runs/mine
       tripwright train planner_r1/8b --engine verl --dry-run
     """
-    path = recipe_file(recipe)
+    path = _checked(recipe, changes)
     if dry_run:
         if engine != "verl":
             raise UserError(
@@ -83,3 +83,12 @@ def train(
 
     run = take(path, out, changes or (), engine)
     typer.echo(f"model {run.model('rl')}  report {run.folder / 'report.html'}")
+
+
+def _checked(recipe: Path, changes: list[str] | None) -> Path:
+    """Its file. What is misspelt is said before the stages are imported, which takes longer."""
+    path = recipe_file(recipe)
+    from tripwright.training.recipe import load_recipe
+
+    load_recipe(path, changes or ())
+    return path

@@ -88,6 +88,7 @@ OF_ENDPOINTS = (
     *("price_in", "price_out", "price_cached", "max_cost_usd"),
 )
 OF_MODELS, OF_LOCAL = ("model", "base_url"), ("step",)
+URL_NAMES = "--base-url", "--endpoint"  # the same in every verb that asks one
 OF_PLAYERS = ("thoughts", "extra_searches", "compared_cities")
 
 
@@ -112,7 +113,7 @@ class PolicySettings:
     step: str | None = setting(
         None, "local: of a training, the checkpoint of that step, or 'best'; else the last stage."
     )
-    base_url: str | None = setting(None, "endpoint: its URL, up to and including /v1.")
+    base_url: str | None = setting(None, "endpoint: its URL, up to and including /v1.", *URL_NAMES)
     api_key_env: str = setting("OPENAI_API_KEY", "endpoint: environment variable with the key.")
     # An endpoint given one seed would answer every sample of a query alike.
     seed: int = setting(0, "Of the sampling of 'local', and of policies that draw.", min=0)

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from tripwright.errors import UserError
 from tripwright.llm.paid_calls import Prices, prices_of
-from tripwright.policies.settings import setting
+from tripwright.policies.settings import URL_NAMES, setting
 
 ALLOW_HOST = "A further name that this server is asked for, or its proxy is; may be repeated."
 
@@ -51,7 +51,7 @@ class TripServer:
         "auto", "Number format of its weights: bfloat16, float16, float32; auto: the fastest."
     )
     endpoint: str | None = setting(
-        None, "URL of an OpenAI-compatible endpoint, up to and including /v1."
+        None, "URL of an OpenAI-compatible endpoint, up to and including /v1.", *URL_NAMES
     )
     api_key_env: str = setting(
         "OPENAI_API_KEY", "The environment variable with the endpoint's key."

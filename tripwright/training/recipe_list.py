@@ -7,10 +7,9 @@ No torch: a recipe that is not there is noticed before anything is loaded.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 
-from tripwright.errors import UserError
+from tripwright.errors import UserError, nearest
 from tripwright.files import toml_text
 
 HEAD = ("does", "rows", "needs", "memory", "time")
@@ -76,10 +75,8 @@ def recipe_named(name: str) -> RecipeEntry:
     ]
     if len(matches) == 1:
         return matches[0]
-    near = [recipe.name for recipe in matches] or get_close_matches(
-        stem, [recipe.name for recipe in recipes], n=3, cutoff=0.5
-    )
-    meant = f" Did you mean {' or '.join(near)}?" if near else ""
+    several = " or ".join(recipe.name for recipe in matches)
+    meant = f" Did you mean {several}?" if several else nearest(stem, [r.name for r in recipes])
     raise UserError(f"No recipe '{name}'.{meant} All of them: tripwright recipes")
 
 

@@ -3,7 +3,7 @@
 from tripwright.cli.verbs import Section, Verb
 
 
-def _verb(words: str, function: str, help: str, section: Section = "requests") -> Verb:
+def _verb(words: str, function: str, help: str, section: Section = "Data") -> Verb:
     """Of the module that is named after the first word."""
     return Verb(words, f"{__name__}.{words.split()[0]}", function, help, section)
 
@@ -13,12 +13,12 @@ VERBS = (
     _verb("request difficulty", "difficulty", "Measure by attempts how hard requests are."),
     _verb("request review", "review", "Write requests as a table for people to look through."),
     _verb("request accept", "accept", "Take over what people ticked."),
-    _verb("verify", "verify", "Verify answers by rules or by an LLM judge.", "episodes"),
-    _verb("sandbox info", "info", "Say what a store of live answers holds.", "episodes"),
-    _verb("sandbox refresh", "refresh_day", "Ask a day's questions once more.", "episodes"),
-    _verb("sandbox export", "export_day", "Write one day of answers as one file.", "episodes"),
-    _verb("sandbox import", "import_day", "Add the day in a file to a store.", "episodes"),
-    _verb("sandbox drop", "drop_day", "Delete a day from a store.", "episodes"),
+    _verb("verify", "verify", "Verify answers by rules or by an LLM judge.", "Judge"),
+    _verb("sandbox info", "info", "Say what a store of live answers holds.", "Serve"),
+    _verb("sandbox refresh", "refresh_day", "Ask a day's questions once more.", "Serve"),
+    _verb("sandbox export", "export_day", "Write one day of answers as one file.", "Serve"),
+    _verb("sandbox import", "import_day", "Add the day in a file to a store.", "Serve"),
+    _verb("sandbox drop", "drop_day", "Delete a day from a store.", "Serve"),
 )
 
 GROUPS = {

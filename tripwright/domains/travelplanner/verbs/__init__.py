@@ -19,8 +19,8 @@ PLANS = (
     ("submission check", "submission", "check", "Check a submission's format."),
 )
 VERBS = (
-    *(Verb(name, f"{__name__}.{at}", does, help, "requests") for name, at, does, help in REQUESTS),
-    *(Verb(name, f"{__name__}.{at}", does, help, "plans") for name, at, does, help in PLANS),
+    *(Verb(name, f"{__name__}.{at}", does, help, "Data") for name, at, does, help in REQUESTS),
+    *(Verb(name, f"{__name__}.{at}", does, help, "Judge") for name, at, does, help in PLANS),
 )
 
 GROUPS = {

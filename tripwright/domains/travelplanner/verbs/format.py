@@ -21,6 +21,7 @@ from tripwright.domains.travelplanner.scoring.lines import BadLine, read_query
 from tripwright.errors import UserError, described
 from tripwright.files import Journal, check_new, json_lines, some_of, write_atomically
 from tripwright.llm.client import ChatEndpoint
+from tripwright.policies.settings import URL_NAMES
 from tripwright.progress import StatusLine
 from tripwright.runs import episode_lines, transcripts_at
 from tripwright.world.store import World
@@ -63,7 +64,7 @@ class FormatFlags:
         None, "Let this model read them, instead of the built-in parser.", show_default=False
     )
     base_url: str | None = option(
-        None, "The model's endpoint, up to and including /v1.", show_default=False
+        None, "The model's endpoint, up to and including /v1.", *URL_NAMES, show_default=False
     )
     api_key_env: str = option(KEY_VARIABLE, "With a model: environment variable with the key.")
     concurrency: int = option(8, "With a model: requests in flight.", min=1)

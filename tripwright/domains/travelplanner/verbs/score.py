@@ -120,9 +120,8 @@ def _check_any(plans: Path, records: list[dict[str, Any]]) -> None:
         each.get("problem") and _error(each) not in (BAD_PLAN, NOT_INFERRED, UNSCORED, CONTRADICTED)
         for each in records
     ):
-        raise UserError(
-            f"{plans}: no line of it can be judged. {records[0]['problem']}. {EXPECTED}"
-        )
+        expected = "" if _error(records[0]) is None else f". {EXPECTED}"  # of another world
+        raise UserError(f"{plans}: no line of it can be judged. {records[0]['problem']}{expected}")
 
 
 def _problem(records: list[dict[str, Any]], split: str | None) -> str | None:
@@ -131,7 +130,7 @@ def _problem(records: list[dict[str, Any]], split: str | None) -> str | None:
     if bad := sum(error in (BAD_LINE, BAD_PLAN) for error in errors):
         return f"{bad} of {n} lines gave no plan that counts (named above)."
     if off := sum(e is None and "problem" in r for e, r in zip(errors, records, strict=True)):
-        return f"{off} of {n} requests are not for this world (named above): is it the right one?"
+        return f"{off} of {n} requests are not for this world (named above)."
     if split is not None and n > split_size(split):
         has = f"{n} plans, but the {split} split has {split_size(split)}"
         return f"{has}: the official rates mean nothing."

@@ -27,6 +27,7 @@ from tripwright.errors import UserError
 from tripwright.files import Journal, check_new, write_json_lines
 from tripwright.llm.client import ChatEndpoint
 from tripwright.llm.endpoint import map_unordered
+from tripwright.policies.settings import URL_NAMES
 from tripwright.progress import StatusLine
 from tripwright.world.store import World
 
@@ -53,6 +54,7 @@ class WordingFlags:
     base_url: list[str] | None = option(
         None,
         "Its endpoint, up to and including /v1: one for all, or one per --model.",
+        *URL_NAMES,
         show_default=False,
     )
     api_key_env: list[str] | None = option(
