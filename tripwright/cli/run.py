@@ -71,7 +71,6 @@ def run(  # long: most of it is help
         --dialect star --price-in 0.4 --price-out 1.6 --max-cost-usd 20 --queries q.jsonl \\
           --world worlds/real --out runs/gpt-x
       tripwright run --policy greedy-search --queries q.jsonl --world worlds/real --out runs/greedy
-      tripwright run --policy person --count 3 --queries q.jsonl --world worlds/nano --out runs/me
       tripwright run --policy cheapest-row --server http://localhost:8321 --queries q.jsonl \\
         --world worlds/real --out runs/cheapest
       tripwright run --policy expert-careful --thoughts long --extra-searches 6 --dialect star \\

@@ -3,7 +3,7 @@
 caller has at hand: names, paths, records or objects.
 
 Below, what is named is opened: the policy, the requests, their place and their rules. Policies are
-those of every domain (endpoint, local, person) and a domain's own. Only "local" needs torch, and
+those of every domain (endpoint, local) and a domain's own. Only "local" needs torch, and
 only then is it imported.
 """
 
@@ -30,7 +30,7 @@ from tripwright.agent.chat import (
 )
 from tripwright.agent.dialect import Dialect
 from tripwright.domains import dialect_named, domain_of, domain_of_file, domain_of_request, domains
-from tripwright.domains.domain import Domain, Player, Solved
+from tripwright.domains.domain import Domain, Solved
 from tripwright.domains.judging import JudgingSettings
 from tripwright.domains.place import Place, PlaceOptions
 from tripwright.episode import Episode, Policy, Task
@@ -41,7 +41,6 @@ from tripwright.files import check_folder, write_atomically
 from tripwright.llm.client import ChatEndpoint
 from tripwright.llm.endpoint import shown_url
 from tripwright.policies.endpoint import EndpointPolicy
-from tripwright.policies.person import PersonPolicy
 from tripwright.policies.settings import (
     CURES,
     LENGTHS,
@@ -202,7 +201,7 @@ def evaluate(  # long: most of it is help
             player.chat,
             empty_tools,
             card,
-            progress and settings.policy != "person",
+            progress,
             faults,
             tools,
             settings.prices,
@@ -288,7 +287,7 @@ def solve(
 def policy_names() -> tuple[str, ...]:
     """Those of the domains first."""
     own = (name for domain in domains().values() for name in domain.players)
-    return (*dict.fromkeys(own), "person", *SAMPLED)
+    return (*dict.fromkeys(own), *SAMPLED)
 
 
 def as_settings(policy: AnyPolicy) -> PolicySettings:
@@ -321,23 +320,23 @@ def choose_policy(policy: AnyPolicy, dialect: Dialect) -> PolicyChoice:
         if settings.preset is not None:
             raise UserError(f"Policy '{name}' samples no tokens: leave --decoding out.")
     players = domain_of(dialect).players
-    if name not in (*SAMPLED, "person", *players):
+    if name not in (*SAMPLED, *players):
         raise UserError(
             f"Policy '{name}' knows nothing of dialect '{dialect.name}'. There are"
             f" {', '.join(players)} for it."
         )
-    player = players.get(name, Player(PersonPolicy))
+    own_options = {} if name in SAMPLED else players[name].options
     for option in OF_PLAYERS:
-        if option not in player.options:
+        if option not in own_options:
             every = (each for domain in domains().values() for each in domain.players.items())
             able = [other for other, each in every if option in each.options]
             settings.refuse(name, [option], " or ".join(able))
     if name in SAMPLED:
         return _endpoint(settings, dialect) if name == "endpoint" else _local(settings, dialect)
-    told = {option: getattr(settings, option) for option in player.options}
+    told = {option: getattr(settings, option) for option in own_options}
     given = {option: value for option, value in told.items() if value is not None}
-    decoding = {**player.options, **given}
-    return PolicyChoice(player(**decoding), None, {"kind": name}, decoding)
+    decoding = {**own_options, **given}
+    return PolicyChoice(players[name](**decoding), None, {"kind": name}, decoding)
 
 
 def _endpoint(settings: PolicySettings, dialect: Dialect) -> PolicyChoice:

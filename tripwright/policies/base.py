@@ -54,8 +54,7 @@ def play_in_threads(
 
 @runtime_checkable
 class KeepsCalls(Protocol):
-    """A policy whose turns are paid for, with money or with a person's time: a run gives it a
-    journal to keep them in."""
+    """A policy whose turns are paid for: a run gives it a journal to keep them in."""
 
     def keep(self, calls: PaidCalls) -> None:
         """Before `play`: what is found there is not asked again, and what is answered is written
