@@ -9,6 +9,7 @@ VERL := .venv-verl
 ENGINES := .venv-engines
 OPENENV := .venv-openenv
 VERIFIERS := .venv-verifiers
+DOCS := .venv-docs
 MODEL := models/smollm2-135m
 GGUF := .venv-gguf
 EXTRAS := train lora trl web data postgres mcp inspect dev
@@ -17,7 +18,7 @@ CUDA := cuda-bindings cuda-toolkit nvidia-cudnn-cu13 nvidia-cusparselt-cu13 nvid
 
 SAMPLER ?= sglang
 
-.PHONY: setup lint types test verl verl-gpu verl-gpu-lock openenv verifiers engines model quickstart lock licences audit clean
+.PHONY: setup lint types test verl verl-gpu verl-gpu-lock openenv verifiers engines model quickstart docs lock licences audit clean
 .DELETE_ON_ERROR:
 
 setup: $(STAMP)
@@ -117,6 +118,16 @@ verl-gpu-lock: $(UV)
 $(UV):
 	@$(PYTHON) -m venv $(TOOLS) && $(TOOLS)/bin/pip install -qq uv==0.13.9
 
+# The documentation as a site in build/site. It reads the code, so mkdocs stands in a folder beside the environment.
+docs: $(DOCS)/.installed
+	NO_MKDOCS_2_WARNING=1 PYTHONPATH=$(DOCS) $(BIN)/python -m mkdocs build --quiet --strict
+	@echo "ready: build/site/index.html; to see it: $(PYTHON) -m http.server --directory build/site"
+
+$(DOCS)/.installed: requirements-docs.txt | setup
+	@rm -rf $(DOCS)
+	$(BIN)/python -m pip install -qq --no-deps --no-compile --target $(DOCS) -r requirements-docs.txt
+	@touch $@
+
 quickstart: setup
 	$(BIN)/tripwright quickstart --out runs/quickstart
 
@@ -137,4 +148,4 @@ audit:
 	  echo "not audited, or not clean: the lines above say which. An index without advisories answers 'not found'." >&2; exit 1; }
 
 clean:
-	rm -rf $(VENV) $(TOOLS) $(VERL) $(ENGINES) $(OPENENV) $(VERIFIERS) $(GGUF) models .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
+	rm -rf $(VENV) $(TOOLS) $(VERL) $(ENGINES) $(OPENENV) $(VERIFIERS) $(DOCS) $(GGUF) models .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist
