@@ -12,7 +12,7 @@ VERIFIERS := .venv-verifiers
 DOCS := .venv-docs
 MODEL := models/smollm2-135m
 GGUF := .venv-gguf
-EXTRAS := train lora trl web data postgres mcp inspect dev
+EXTRAS := train lora trl web data mcp inspect dev
 # What PyPI's torch brings on Linux. It is not locked: a CPU build comes without it (requirements-torch.txt).
 CUDA := cuda-bindings cuda-toolkit nvidia-cudnn-cu13 nvidia-cusparselt-cu13 nvidia-nccl-cu13 nvidia-nvshmem-cu13 triton
 

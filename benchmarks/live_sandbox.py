@@ -1,8 +1,7 @@
 """Records from a vendor that cannot be relied on, with eight processes at once, and replays it (row
-D2). For both stores.
+D2).
 
-    python benchmarks/live_sandbox.py [--stores sqlite postgresql] [--questions 60] [--per-second 2]
-    [--faults 0.1] [--replays 3]
+    python benchmarks/live_sandbox.py [--questions 60] [--per-second 2] [--faults 0.1] [--replays 3]
 
 The vendor (`unstable.py` of tests/domains/deeptravel/sandbox, which writes what it did into a log)
 changes its prices at every request, answers so many requests a second and refuses the others, and
@@ -13,8 +12,7 @@ same questions in different orders; one of them is killed with SIGKILL after its
 
 Exit 1 unless: every question is in the store, as every process got it, the killed one included; the
 vendor answered each once (one more for the killed process, which may have been waiting for an
-answer); all replays are equal byte for byte; no replay asked the vendor. The PostgreSQL server is
-one of its own with fsync off: its speed is not compared with SQLite's, whose is on.
+answer); all replays are equal byte for byte; no replay asked the vendor.
 """
 
 from __future__ import annotations
@@ -31,14 +29,13 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from tripwright.domains import face_named
 from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox, describe, recorded_providers
-from tripwright.domains.deeptravel.sandbox.store import open_store
+from tripwright.domains.deeptravel.sandbox.store import Store
 from tripwright.domains.deeptravel.tools.live_tools import LiveToolBox
 
 HELPERS = Path(__file__).parents[1] / "tests" / "domains" / "deeptravel" / "sandbox"
@@ -90,7 +87,7 @@ def live(log: Path, asked: argparse.Namespace, unstable: ModuleType) -> float:
 
 def replay(store: str, questions: int, unstable: ModuleType) -> tuple[str, float, dict[str, Any]]:
     """(hash of all observations in order, calls a second, the sandbox's counts)."""
-    opened = open_store(store, create=False)
+    opened = Store(store, create=False)
     sandbox = Sandbox(recorded_providers(opened, unstable.DAY), opened, unstable.DAY, replay=True)
     tools, chosen, observed = (
         LiveToolBox(sandbox, face_named("deeptravel")),
@@ -118,7 +115,7 @@ def problems(
     asked: argparse.Namespace,
     day: str,
 ) -> list[str]:
-    opened, found = open_store(store, create=False), []
+    opened, found = Store(store, create=False), []
     kept = {
         entry.question.key: hashlib.sha256(entry.body).hexdigest() for entry in opened.recorded(day)
     }
@@ -167,7 +164,7 @@ def report(
     for total in totals:
         for kind, count in total["faults"].items():
             faults[kind] = faults.get(kind, 0) + count
-    opened = open_store(store, create=False)
+    opened = Store(store, create=False)
     snapshot = describe(opened, opened.days()[0])
     opened.close()
     print(opened.name)
@@ -200,23 +197,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument(
-        "--stores", nargs="+", choices=("sqlite", "postgresql"), default=["sqlite", "postgresql"]
-    )
     parser.add_argument("--questions", type=int, default=60)
     parser.add_argument("--per-second", type=float, default=2.0)
     parser.add_argument("--faults", type=float, default=0.1)
     parser.add_argument("--replays", type=int, default=3)
     asked = parser.parse_args()
-    unstable, found = helper("unstable"), []
+    unstable = helper("unstable")
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
-    with ExitStack() as stack:
-        for kind in asked.stores:
-            if kind == "sqlite":
-                name = str(Path(stack.enter_context(tempfile.TemporaryDirectory())) / "live.sqlite")
-            else:
-                name = stack.enter_context(helper("postgres_server").server())
-            found += [f"{kind}: {problem}" for problem in measure(name, asked, unstable)]
+    with tempfile.TemporaryDirectory() as folder:
+        found = measure(str(Path(folder) / "live.sqlite"), asked, unstable)
     if found:
         sys.exit("\n".join(found))
 

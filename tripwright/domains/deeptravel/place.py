@@ -7,7 +7,7 @@ import datetime
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tripwright.domains.deeptravel.sandbox.provider import (
     AnswerSource,
@@ -18,9 +18,9 @@ from tripwright.domains.deeptravel.sandbox.provider import (
 from tripwright.domains.deeptravel.sandbox.sandbox import (
     Sandbox,
     checked_day,
-    opened_store,
     recorded_providers,
 )
+from tripwright.domains.deeptravel.sandbox.store import Store, opened_store
 from tripwright.domains.deeptravel.tools.answers import RECORDS
 from tripwright.domains.deeptravel.tools.live_tools import LiveToolBox
 from tripwright.domains.deeptravel.worlds.worlds import CURRENCY, WorldProvider
@@ -29,9 +29,6 @@ from tripwright.errors import UserError
 from tripwright.tools.face import Face
 from tripwright.tools.toolbox import Tools
 from tripwright.world.store import World
-
-if TYPE_CHECKING:
-    from tripwright.domains.deeptravel.sandbox.store import Store  # loads SQLAlchemy
 
 
 @dataclass(frozen=True)

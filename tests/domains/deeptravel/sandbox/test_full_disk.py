@@ -39,15 +39,15 @@ def test_a_run_stops_where_its_store_is_full_and_goes_on_with_the_same_command(
     folder, tmp_path, monkeypatch, capsys
 ):
     store, out = tmp_path / "live.sqlite", tmp_path / "run"
-    connect = Store._driver_connection
+    connect = Store._connect
 
-    def small(self: Store, create: bool) -> Any:
-        db = connect(self, create)
+    def small(self: Store) -> Any:
+        db = connect(self)
         db.execute("PRAGMA max_page_count = 12")  # what SQLite says of a full disk, too
         return db
 
     with monkeypatch.context() as patch:
-        patch.setattr(Store, "_driver_connection", small)
+        patch.setattr(Store, "_connect", small)
         assert start(folder, out, "--store", str(store)) == 2
     said = capsys.readouterr().err
     assert f"The store {store} cannot be used: database or disk is full." in said

@@ -29,7 +29,7 @@ from tripwright.domains.deeptravel.sandbox.sandbox import (
     describe,
     recorded_providers,
 )
-from tripwright.domains.deeptravel.sandbox.store import Store, open_store
+from tripwright.domains.deeptravel.sandbox.store import Store
 from tripwright.domains.deeptravel.tools.answers import ProviderAnswer
 from tripwright.llm.http import ProviderFault, Redaction
 
@@ -65,7 +65,7 @@ def test_recorded_from_an_unstable_vendor_and_replayed_three_times(store_name, t
     than it likes."""
     terms = Terms(requests_per_second=180)
     client = unstable.Unstable(tmp_path / "log", 40, terms=terms, hang_s=0.3)
-    store = open_store(store_name)
+    store = Store(store_name)
     sandbox = Sandbox({"flight_search": client}, store, unstable.DAY, retries=SOON)
     rounds = random.Random(1)
     episodes = [[unstable.question(rounds.randrange(50)) for _ in range(3)] for _ in range(200)]
@@ -104,7 +104,7 @@ def test_eight_processes_lose_nothing_and_ask_each_key_once(store_name, tmp_path
     counts = [found.pop()["counts"] for found in lines]
     _, answers = client.seen()
     assert answers.total() == len(answers) == 60, Counter(answers.values())
-    store = open_store(store_name, create=False)
+    store = Store(store_name, create=False)
     expected = kept(store, unstable.DAY)
     assert len(expected) == 60
     for found in lines:
@@ -125,7 +125,7 @@ def test_a_kill_loses_no_committed_answer_and_blocks_no_key(store_name, tmp_path
     process.join(60)
     heard = [line for line in said(out) if "key" in line]
     assert process.exitcode == -signal.SIGKILL
-    store = open_store(store_name, create=False)
+    store = Store(store_name, create=False)
     found = kept(store, unstable.DAY)
     assert all(found[line["key"]] == line["sha256"] for line in heard)
     counts = unstable.record(**asked, shuffle=2)
@@ -148,7 +148,7 @@ def test_no_key_of_the_environment_gets_in_anywhere(
     secret = 'sk-live-"5f3/9a'
     monkeypatch.setenv("UNSTABLE_API_KEY", secret)
     caplog.set_level(logging.DEBUG)
-    store = open_store(store_name)
+    store = Store(store_name)
     client = unstable.Unstable(tmp_path / "log", faults=0, key=os.environ["UNSTABLE_API_KEY"])
     sandbox = Sandbox({"flight_search": client}, store, unstable.DAY)
     asked = sandbox.ask("flight_search", unstable.question(1))
@@ -172,7 +172,7 @@ def test_no_key_of_the_environment_gets_in_anywhere(
     replay = Sandbox({"flight_search": client}, store, unstable.DAY, replay=True)
     with pytest.raises(NotRecorded):
         replay.ask("flight_search", unstable.question(4))
-    with closing(open_store(str(tmp_path / "day.sqlite"))) as exported:
+    with closing(Store(str(tmp_path / "day.sqlite"))) as exported:
         copy_day(store, unstable.DAY, exported)
     printed = capfd.readouterr()
     seen: list[Any] = [asked, error.value, sandbox.counts.as_dict(), describe(store, unstable.DAY)]

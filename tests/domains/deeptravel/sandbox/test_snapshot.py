@@ -27,7 +27,7 @@ from tripwright.domains.deeptravel.sandbox.sandbox import (
     recorded_providers,
     refresh,
 )
-from tripwright.domains.deeptravel.sandbox.store import Store, open_store
+from tripwright.domains.deeptravel.sandbox.store import Store
 from tripwright.domains.deeptravel.tools.answers import (
     RECORDS,
     Money,
@@ -99,12 +99,12 @@ def record(
 
 
 def exported(store: Store, file: Path) -> Snapshot:
-    with closing(open_store(str(file))) as target:
+    with closing(Store(str(file))) as target:
         return copy_day(store, DAY, target)
 
 
 def imported(file: Path, store: Store) -> Snapshot:
-    with closing(open_store(str(file), create=False)) as source:
+    with closing(Store(str(file), create=False)) as source:
         return copy_day(source, only_day(source), store)
 
 
@@ -159,7 +159,7 @@ def test_a_file_that_contradicts_the_store_is_refused_whole(store, sqlite, tmp_p
 )
 def test_a_file_that_is_no_day_as_it_was_recorded(sql, message, sqlite, tmp_path):
     path = tmp_path / "day.sqlite"
-    with closing(open_store(str(path))) as source:
+    with closing(Store(str(path))) as source:
         record(source)
         source._run(sql)
     with pytest.raises(UserError, match=message):
@@ -168,7 +168,7 @@ def test_a_file_that_is_no_day_as_it_was_recorded(sql, message, sqlite, tmp_path
 
 
 def test_no_file_without_answers(store_name, tmp_path):
-    with closing(open_store(store_name)) as store:
+    with closing(Store(store_name)) as store:
         record(store)
     out = tmp_path / "out" / "day.sqlite"
     for day, file in ((NEXT, out), ("yesterday", out), (DAY, tmp_path)):
@@ -188,7 +188,7 @@ def test_a_copy_that_breaks_off_leaves_nothing(sqlite, tmp_path, monkeypatch):
 
     reads = ["the last", "checked", "described"]
     monkeypatch.setattr(sqlite, "recorded", breaking)
-    with closing(open_store(str(tmp_path / "day.sqlite"))) as target:
+    with closing(Store(str(tmp_path / "day.sqlite"))) as target:
         with pytest.raises(KeyboardInterrupt):
             copy_day(sqlite, DAY, target)
         assert not target.days()
@@ -274,7 +274,7 @@ def test_a_refresh_that_cannot_be(from_day, tools, message, sqlite):
 
 
 def test_the_command_line(store_name, tmp_path, monkeypatch, capsys):
-    store = open_store(store_name)
+    store = Store(store_name)
     record(store)
     shown = store.name
     store.close()
@@ -311,7 +311,7 @@ def test_a_killed_refresh_goes_on(tmp_path):
     """kill -9 in the middle; what was answered before it is not asked again."""
     store_name, log = str(tmp_path / "live.sqlite"), tmp_path / "log"
     client = unstable.Unstable(log, faults=0)
-    store = open_store(store_name)
+    store = Store(store_name)
     sandbox = Sandbox({"flight_search": client}, store, unstable.DAY)
     for number in range(40):
         sandbox.ask("flight_search", unstable.question(number))
@@ -322,7 +322,7 @@ def test_a_killed_refresh_goes_on(tmp_path):
         "from tripwright.domains.deeptravel.sandbox.sandbox import refresh\n"
         "terms = unstable['Terms'](requests_per_second=10)\n"
         f"client = unstable['Unstable'](pathlib.Path({str(log)!r}), faults=0, terms=terms)\n"
-        f"store = unstable['open_store']({store_name!r})\n"
+        f"store = unstable['Store']({store_name!r})\n"
         f"sandbox = Sandbox({{'flight_search': client}}, store, {NEXT!r})\n"
         "def killed(found):\n    if found.answered == 10:\n        os.kill(os.getpid(), 9)\n"
         f"refresh(sandbox, {unstable.DAY!r}, threads=2, report=killed)\n"

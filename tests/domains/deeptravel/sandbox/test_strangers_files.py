@@ -12,7 +12,7 @@ from tripwright.domains.deeptravel.sandbox.sandbox import (
     StoredAnswer,
     recorded_providers,
 )
-from tripwright.domains.deeptravel.sandbox.store import open_store
+from tripwright.domains.deeptravel.sandbox.store import Store
 from tripwright.errors import UserError
 
 DAY = "2026-06-20"
@@ -20,7 +20,7 @@ QUESTION = SandboxQuestion("poi_search", "maps", "1", '{"query":"Tate"}', DAY)
 
 
 def stored(path: Path, question: SandboxQuestion = QUESTION, body: bytes = b"{}") -> Path:
-    store = open_store(str(path))
+    store = Store(str(path))
     store.keep(StoredAnswer(question, body))
     store.close()
     return path
@@ -42,7 +42,7 @@ def test_a_store_with_a_trigger_or_a_view_is_refused(tmp_path, sql):
         db.executescript(sql)
     for create in (True, False):
         with pytest.raises(UserError, match="is no store of live tools: found other"):
-            open_store(str(path), create)
+            Store(str(path), create)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_an_answer_that_is_none_is_one_line(tmp_path, body, capsys):
             db.execute("UPDATE sandbox_answer SET key = 'another'")
         else:
             db.execute("UPDATE sandbox_answer SET body = ?", (body,))
-    store = open_store(str(path), create=False)
+    store = Store(str(path), create=False)
     replay = Sandbox(recorded_providers(store, DAY), store, DAY, replay=True)
     if body is not None:
         with pytest.raises(UserError, match="live.sqlite is damaged"):

@@ -17,7 +17,7 @@ from typing import Any
 
 from tripwright.domains.deeptravel.sandbox.provider import Terms
 from tripwright.domains.deeptravel.sandbox.sandbox import Retries, Sandbox
-from tripwright.domains.deeptravel.sandbox.store import open_store
+from tripwright.domains.deeptravel.sandbox.store import Store
 from tripwright.domains.deeptravel.tools.answers import (
     FlightOffer,
     Money,
@@ -108,7 +108,7 @@ class Unstable:
 def record(store: str, client: Unstable, questions: int, shuffle: int) -> dict[str, Any]:
     """Asks every question once in an order of its own, and says on stdout what it got, each as soon
     as it has it."""
-    opened = open_store(store)
+    opened = Store(store)
     retries = Retries(most=8, first_wait_s=0.02, longest_wait_s=1.0)
     sandbox = Sandbox({"flight_search": client}, opened, DAY, retries=retries)
     for number in random.Random(shuffle).sample(range(questions), questions):

@@ -24,9 +24,8 @@ import threading
 import time
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -38,7 +37,7 @@ from tripwright.llm.endpoint import Budgets, backoff_s, map_unordered
 from tripwright.llm.http import ProviderFault, Redaction
 
 if TYPE_CHECKING:
-    from tripwright.domains.deeptravel.sandbox.store import Store  # loads SQLAlchemy
+    from tripwright.domains.deeptravel.sandbox.store import Store  # which imports this module
 
 FIGURES = (
     "asked",  # = hits + shared + missed + answered_live + unanswered
@@ -326,18 +325,6 @@ def read_body(body: bytes, store: str) -> ProviderAnswer:
         return ProviderAnswer.from_json(body)
     except (LookupError, TypeError, ValueError, AttributeError, RecursionError):
         raise UserError(f"The store {store} is damaged: an answer in it cannot be read.") from None
-
-
-@contextmanager
-def opened_store(name: str, create: bool) -> Iterator[Store]:
-    """A store that fails while it is used is one line for the user."""
-    from tripwright.domains.deeptravel.sandbox.store import open_store
-
-    with closing(open_store(name, create)) as store:
-        try:
-            yield store
-        except ProviderFault as fault:
-            raise UserError(str(fault)) from None
 
 
 def check_recorded(store: Store, snapshot: str) -> None:

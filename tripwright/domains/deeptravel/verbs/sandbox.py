@@ -17,13 +17,11 @@ from tripwright.domains.deeptravel.sandbox.sandbox import (
     Sandbox,
     check_recorded,
     checked_day,
-    opened_store,
 )
+from tripwright.domains.deeptravel.sandbox.store import opened_store
 from tripwright.progress import StatusLine
 
-StoreName = Annotated[
-    str, typer.Option("--store", help="A SQLite file, or the URL of a PostgreSQL database.")
-]
+StoreName = Annotated[str, typer.Option("--store", help="A SQLite file.")]
 Day = Annotated[
     str, typer.Option("--snapshot", metavar="DAY", help="The day, for instance 2026-06-20.")
 ]
@@ -41,7 +39,6 @@ def info(
     Examples:
       tripwright sandbox info --store runs/live.sqlite
       tripwright sandbox info --store runs/live.sqlite --snapshot 2026-06-20 --json
-      tripwright sandbox info --store postgresql://me@db.example/tripwright
     """
     with opened_store(store, create=False) as answer_store:
         days = [snapshot] if snapshot else answer_store.days()

@@ -15,7 +15,7 @@ from tripwright.cli.main import main
 from tripwright.domains.deeptravel.place import live_source
 from tripwright.domains.deeptravel.sandbox.provider import load_services
 from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox
-from tripwright.domains.deeptravel.sandbox.store import open_store
+from tripwright.domains.deeptravel.sandbox.store import Store
 from tripwright.domains.deeptravel.tools.answers import FlightOffer, Money
 from tripwright.domains.place import PlaceOptions
 from tripwright.errors import UserError
@@ -103,7 +103,7 @@ def test_training_asks_the_function_and_replays_it(at_the_root):
         request, place = trips.request_at(number)
         session = expert_session(request, place, recipe.dialect.dialect(), None)
         assert domain.expert.keeps(session)
-    store = open_store("runs/own_flights.sqlite", create=False)
+    store = Store("runs/own_flights.sqlite", create=False)
     asked = {(tool, name) for day in store.days() for tool, name, _ in store.vendors(day)}
     assert {("flight_search", "python"), ("hotel_search", "world")} <= asked
 
@@ -269,7 +269,7 @@ def test_tables_that_name_no_function(services, said, tmp_path):
 
 def test_a_changed_file_is_another_key_and_a_replay_runs_nothing(made, tmp_path):
     provider = made(answering(f"[{ROW}]"))
-    store = open_store(str(tmp_path / "day.sqlite"))
+    store = Store(str(tmp_path / "day.sqlite"))
     sandbox = Sandbox({"flight_search": provider}, store, "2026-06-20")
     assert sandbox.ask("flight_search", CALL) == sandbox.ask("flight_search", CALL)
     store.close()
