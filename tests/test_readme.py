@@ -1,4 +1,4 @@
-"""README.md runs as written, and the episode that it shows is the one that its Python plays."""
+"""README.md and docs/tour.md run as written, and the episode that README shows is a real one."""
 
 import contextlib
 import io
@@ -16,7 +16,9 @@ from tripwright.episode import play
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-ON_REAL_TABLES = "Evaluate"
+TOUR = (ROOT / "docs" / "tour.md").read_text(encoding="utf-8")
+ON_REAL_TABLES = "## Evaluate\n"
+SHORT_QUICKSTART = "tripwright train nano/quickstart --out runs/quickstart"
 # What takes an hour in the recipes, in seconds.
 TINY = """
 [dialect]
@@ -55,29 +57,17 @@ group_size = 2
 RECIPES = {
     "nano/quickstart": TINY_MODEL + TINY_GRPO,
     "nano/cold_start": TINY_MODEL,
+    "nano/pretrained": "[sft]\nsteps = 1\n",
     "nano/grpo": TINY_GRPO,
     "nano/star": TINY_GRPO,
 }
 
 
-def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
-
-
-def commands(section: str) -> list[str]:
-    """The lines of a section's shell blocks, without their comments."""
-    _, _, text = README.partition(f"\n## {section}\n")
-    text, _, _ = text.partition("\n## ")
-    scripts = re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
-    lines = "".join(scripts).splitlines()
-    return [line.partition(" #")[0].strip() for line in lines if not line.startswith("make ")]
-
-
-SECTIONS = [
-    section
-    for section in re.findall(r"^## (.*)", README, re.MULTILINE)
-    if commands(section) and section != ON_REAL_TABLES
-]
+def commands(text: str) -> list[str]:
+    """The lines of its shell blocks that end by themselves, without their comments."""
+    lines = "".join(re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL)).splitlines()
+    whole = (line.partition(" #")[0].strip() for line in lines)
+    return [line for line in whole if re.match("tripwright (?!serve)", line)]
 
 
 def run(line: str, folder: Path) -> None:
@@ -89,16 +79,16 @@ def run(line: str, folder: Path) -> None:
 
 
 def test_the_python_prints_what_it_says():
-    (code,) = blocks("python")
+    (code,) = re.findall(r"^```python\n(.*?)^```", TOUR, re.MULTILINE | re.DOTALL)
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(compile(code, "README.md", "exec"), {})
+        exec(compile(code, "tour.md", "exec"), {})
     outcomes = [line for line in printed.getvalue().splitlines() if line.startswith("passed:")]
     assert outcomes == ["passed: True reward: 5.0", "passed: False reward: 2.875"]
 
 
 def test_the_episode_is_the_one_that_the_python_plays():
-    (shown,) = blocks("text")
+    (shown,) = re.findall(r"^```text\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
     trips = domain_named("travelplanner")
     world = trips.generator.world("nano", 7)
     task = trips.task("first", next(trips.generator.draw(world, 1, 3)), world)
@@ -116,27 +106,35 @@ def test_the_episode_is_the_one_that_the_python_plays():
     ]
 
 
-def test_commands(tmp_path):
-    pytest.importorskip("torch")
+@pytest.fixture
+def endpoint(serve):
+    """One that answers every request with the first of the examples' plans."""
+    (plan, *_) = (ROOT / "examples" / "plans.jsonl").read_text().splitlines()
+    text = f"<answer>{json.dumps(json.loads(plan)['plan'])}</answer>"
+    answer = {"message": {"role": "assistant", "content": text}}
+    body = json.dumps({"choices": [{"index": 0, "finish_reason": "stop", **answer}]}).encode()
+    return serve(lambda request: (200, body, dict[str, Any]()))
+
+
+def test_commands(tmp_path, endpoint, tiny_model, nano_tokenizer):
     for recipe, sizes in RECIPES.items():
         path = tmp_path / "tiny" / f"{recipe}.toml"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f'base = "{recipe}"\n{TINY}{sizes}', encoding="utf-8")
     (tmp_path / "examples").symlink_to(ROOT / "examples")
-    run("tripwright train tiny/nano/quickstart.toml --out runs/quickstart", tmp_path)
-    for section in SECTIONS:
-        for line in commands(section):
-            line = re.sub(r"(sft|train|examine) (nano/\w+)", r"\1 tiny/\2.toml", line)
-            run(line.replace("--policy local", "--policy local --count 3"), tmp_path)
+    tiny_model("qwen3", len(nano_tokenizer)).save_pretrained(tmp_path / "path" / "to" / "model")
+    nano_tokenizer.save_pretrained(tmp_path / "path" / "to" / "model")
+    tour, rest = TOUR.split(ON_REAL_TABLES)
+    tour += rest[rest.index("\n## ") :]
+    for line in dict.fromkeys([*commands(README), *commands(tour)]):
+        line = SHORT_QUICKSTART if line == "tripwright quickstart" else line
+        line = re.sub(r"(sft|train|examine) (nano/\w+)", r"\1 tiny/\2.toml", line)
+        line = line.replace("http://localhost:8000/v1", endpoint)
+        run(line.replace("--policy local", "--policy local --count 3"), tmp_path)
 
 
-def test_commands_on_the_real_tables(tmp_path, travelplanner, serve):
-    (plan, *_) = (ROOT / "examples" / "plans.jsonl").read_text().splitlines()
-    text = f"<answer>{json.dumps(json.loads(plan)['plan'])}</answer>"
-    answer = {"message": {"role": "assistant", "content": text}}
-    body = json.dumps({"choices": [{"index": 0, "finish_reason": "stop", **answer}]}).encode()
-    endpoint = serve(lambda request: (200, body, dict[str, Any]()))
-    for line in commands(ON_REAL_TABLES):
+def test_commands_on_the_real_tables(tmp_path, travelplanner, endpoint):
+    for line in commands(TOUR.split(ON_REAL_TABLES)[1].partition("\n## ")[0]):
         line = line.replace("http://localhost:8000/v1", endpoint)
         line = line.replace("path/to/database", str(travelplanner / "database"))
         queries = travelplanner / "queries" / "validation_dev.jsonl"
