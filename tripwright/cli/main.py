@@ -158,11 +158,12 @@ class _Front(TyperGroup):
     """All verbs, under the headings of their table."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        for section in SECTIONS:
+        panels = {n: getattr(each, "rich_help_panel", "") for n, each in self.commands.items()}
+        for section in dict.fromkeys((*SECTIONS, *panels.values())):  # a domain may have its own
             rows = [
                 (name, command.get_short_help_str(200))
                 for name, command in self.commands.items()
-                if getattr(command, "rich_help_panel", None) == section
+                if panels[name] == section
             ]
             if rows:
                 with formatter.section(section):

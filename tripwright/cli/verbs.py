@@ -78,7 +78,7 @@ HOUSE_GROUPS = {
 def all_verbs() -> tuple[Verb, ...]:
     """All of them, in the order of the lists."""
     rows = [*HOUSE, *(verb for package in verb_packages() for verb in package.VERBS)]
-    return tuple(sorted(rows, key=lambda verb: SECTIONS.index(verb.section)))
+    return tuple(sorted(rows, key=lambda verb: (*SECTIONS, verb.section).index(verb.section)))
 
 
 @cache
