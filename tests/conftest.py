@@ -26,6 +26,7 @@ import pytest
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from tests.chat_rules import broken_rule
+from tests.made import trip
 from tripwright.agent.chat import ChatFormat, Shown
 from tripwright.cli.main import main
 from tripwright.domains import dialect_named, domain_named
@@ -89,16 +90,8 @@ def world(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 def short_query(world: World) -> Query:
     """Three days from the first city to the second, and no wishes."""
     origin, destination = list(world.cities)[:2]
-    return Query(
-        org=origin,
-        dest=destination,
-        days=3,
-        visiting_city_number=1,
-        date=world.dates[:3],
-        people_number=1,
-        budget=1000,
-        query="Plan it.",
-    )
+    fields = {"org": origin, "dest": destination, "date": world.dates[:3], "people_number": 1}
+    return trip(**fields, budget=1000, query="Plan it.")
 
 
 STOP = 0
@@ -350,22 +343,11 @@ def tiny_model() -> Callable[..., Any]:
         them is then no matter of rounding."""
         config, model, more = kinds[kind]
         torch.manual_seed(seed)
-        settings = {
-            "vocab_size": vocabulary,
-            "hidden_size": 48,
-            "intermediate_size": 64,
-            "num_hidden_layers": 2,
-            "num_attention_heads": 4,
-            "num_key_value_heads": 2,
-            "max_position_embeddings": 2048,
-            "tie_word_embeddings": kind == "qwen3",
-            "bos_token_id": None,
-            "eos_token_id": None,
-            "pad_token_id": None,
-            **more,
-            **changed,
-        }
-        made = model(config(**settings)).eval()
+        settings = {"vocab_size": vocabulary, "hidden_size": 48, "intermediate_size": 64}
+        settings |= {"num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2}
+        settings |= {"max_position_embeddings": 2048, "tie_word_embeddings": kind == "qwen3"}
+        settings |= dict.fromkeys(("bos_token_id", "eos_token_id", "pad_token_id"))
+        made = model(config(**settings | more | changed)).eval()
         with torch.no_grad():
             for name, parameter in made.named_parameters():
                 if parameter.ndim == 2:
@@ -439,12 +421,8 @@ def fact_record(
     passed: bool | None, message: str | None = None, *evidence: dict[str, Any]
 ) -> dict[str, Any]:
     state = {True: "passed", False: "failed", None: "not_applicable"}[passed]
-    return {
-        "passed": passed,
-        "state": state,
-        "message": message,
-        **({"evidence": list(evidence)} if evidence else {}),
-    }
+    said = {"evidence": list(evidence)} if evidence else {}
+    return {"passed": passed, "state": state, "message": message, **said}
 
 
 def verdict_record(
@@ -463,22 +441,10 @@ def verdict_record(
             for key, fact in known.items()
         }
         asked = [key for key in facts if key not in facts_of or facts_of[key]["passed"] is not None]
-        found.append(
-            {
-                "name": name,
-                "gate": [],
-                "asked": asked,
-                "facts": facts_of if isinstance(facts, Mapping) else None,
-            }
-        )
-    return {
-        "rules": "official",
-        "final": final,
-        "delivered": True,
-        "error": None,
-        "groups": found,
-        "details": details,
-    }
+        looked_at = facts_of if isinstance(facts, Mapping) else None
+        found.append({"name": name, "gate": [], "asked": asked, "facts": looked_at})
+    verdict = {"rules": "official", "final": final, "delivered": True, "error": None}
+    return {**verdict, "groups": found, "details": details}
 
 
 def trip_record(
@@ -495,17 +461,11 @@ def trip_record(
     asked = {"origin": "Ashford", "destination": fields.get("dest", "Berryton")}
     call = ToolCall("search_flights", asked, rows, fault=fault, rows=flights)
     lost = ToolCall("get_cities", {"state": "Narnia"}, '{"error": "Unknown state"}', error=True)
+    searching, tokens = f"{text}<tool_call>{{}}</tool_call>", ([1, 2, 3], [1, 1, 0])
     segments = [
         Segment("system", "You plan trips."),
         Segment("user", query),
-        Segment(
-            "assistant",
-            f"{text}<tool_call>{{}}</tool_call>",
-            [1, 2, 3],
-            [1, 1, 0],
-            [-0.1, -2.5, 0.0],
-            call,
-        ),
+        Segment("assistant", searching, *tokens, [-0.1, -2.5, 0.0], call),
         Segment("tool", rows, [4, 5], [0, 0], [0.0, 0.0]),
         Segment("assistant", "What now?", problem=StopReason.FORMAT_ERROR),
         Segment("tool", '{"error": "This turn cannot be read"}'),
@@ -513,55 +473,28 @@ def trip_record(
         Segment("tool", lost.result),
         Segment("assistant", "<answer>[]</answer>"),
     ]
-    day = {
-        "days": 1,
-        "current_city": "from Ashford to Berryton",
-        "transportation": "Flight F1",
-        "dinner": "Blue Door, Berryton",
-    }
-    evidence = {
-        "day": 1,
-        "field": "dinner",
-        "found": "Blue Door",
-        "needed": "a restaurant of Berryton",
-    }
+    day = {"days": 1, "current_city": "from Ashford to Berryton", "transportation": "Flight F1"}
+    day |= {"dinner": "Blue Door, Berryton"}
+    evidence = {"day": 1, "field": "dinner", "found": "Blue Door"}
+    evidence |= {"needed": "a restaurant of Berryton"}
     failed = fact_record(False, "Blue Door is not in Berryton.", evidence)
     facts = {"is_not_absent": True, "is_valid_restaurants": True if passed else failed}
-    cost = {
-        "day": 1,
-        "kind": "flight",
-        "what": "F1",
-        "unit_usd": 120.0,
-        "count": 2,
-        "total_usd": 240.0,
-    }
-    verdict = verdict_record(
-        bool(passed),
-        {"commonsense": facts, "hard": ["valid_cost"]},
-        total_cost=260.0,
-        costs=[cost],
-    )
+    cost = {"day": 1, "kind": "flight", "what": "F1"}
+    cost |= {"unit_usd": 120.0, "count": 2, "total_usd": 240.0}
+    groups = {"commonsense": facts, "hard": ["valid_cost"]}
+    verdict = verdict_record(bool(passed), groups, total_cost=260.0, costs=[cost])
     held = {group["name"]: group["asked"] for group in verdict["groups"]}
     stop = StopReason.UNSCORED if passed is None else StopReason.ANSWER
+    request = {"org": "Ashford", "dest": "Berryton", "days": 3, "level": "easy", "budget": 900}
+    transcript = Transcript(segments, stop, "[]", usage={"seconds": 1.5})
+    unscored = {"verdict": None, "asked": held}
     return {
         "id": id,
         "domain": "travelplanner",
-        "request": {
-            "org": "Ashford",
-            "dest": "Berryton",
-            "days": 3,
-            "level": "easy",
-            "budget": 900,
-            "query": query,
-            **fields,
-        },
+        "request": {**request, "query": query, **fields},
         "world": "made-up",
-        "transcript": Transcript(segments, stop, "[]", usage={"seconds": 1.5}).to_json(),
-        **(
-            {"verdict": None, "asked": held}
-            if passed is None
-            else {"verdict": verdict, "plan": [day]}
-        ),
+        "transcript": transcript.to_json(),
+        **(unscored if passed is None else {"verdict": verdict, "plan": [day]}),
     }
 
 

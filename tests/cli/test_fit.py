@@ -34,17 +34,6 @@ def test_enough_memory_is_exit_code_0_and_too_little_1(recipe, typed):
     assert "sft.micro_batch_size = 1" in text
 
 
-def test_the_figures_for_programs_are_those_in_the_words(recipe, typed):
-    found = typed(f"fit {recipe} --memory 10 --device cuda --tokens 500 --json", code=1).record
-    assert found["model"]["parameters"] == 8_190_735_360
-    assert found["available_gb"] == 10
-    assert found["fits"] is False
-    assert found["peak_gb"] == pytest.approx(max(stage["peak"] for stage in found["memory"]) / 1e9)
-    assert found["changes"][0]["setting"] == "sft.micro_batch_size = 1"
-    assert found["changes"][0]["peak_gb"] < found["peak_gb"]
-    assert found["steps"][0]["tokens"] == 4 * 500 and found["steps"][0]["seconds"] is None
-
-
 @pytest.mark.parametrize("name", [entry.name for entry in all_recipes(ROOT / "recipes")])
 def test_nothing_is_advertised_that_a_start_refuses(name, typed, monkeypatch):
     """Every recipe, every engine, cards of 80 and 141 GB, every number of GPUs: verl's
@@ -94,8 +83,6 @@ def test_its_advice_is_settings_that_can_be_given(recipe, typed):
         (SFT, ["--tokens", "1"], "--tokens"),
         ("name = 'x'\n", [], "has no stage"),
         (SFT.replace("Qwen/Qwen3-8B", "nowhere/at-all"), [], "'nowhere/at-all' is not here"),
-        (SFT.replace("steps", "stepps"), [], "unknown setting 'stepps'"),
-        (SFT.replace("= 5", '= "five"'), [], "setting 'steps'"),
         ("[sft\n", [], "not TOML"),
     ],
 )

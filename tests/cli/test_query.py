@@ -126,12 +126,3 @@ def test_a_mistake_is_one_line_and_writes_nothing(place, refused, options, said)
     error = refused(words(place, place / "new.jsonl", "--count 2", options.format(place=place)))
     assert said in error
     assert sorted(place.iterdir()) == before
-
-
-def test_an_interrupted_file_is_not_mixed_with_other_settings(place, tmp_path, refused):
-    (tmp_path / "q.jsonl.journal").write_text('{"seed": 1}\n')
-    given = words(place, tmp_path / "q.jsonl", "--count 2")
-    error = refused(given)
-    assert "--restart" in error
-    assert main([*given, "--restart"]) == 0
-    assert [path.name for path in tmp_path.iterdir()] == ["q.jsonl"]

@@ -23,15 +23,9 @@ from tripwright.errors import UserError
 @pytest.mark.parametrize("dialect", ["planner_r1", "compact", "star"])
 def test_the_expert_s_episodes_are_clean_and_say_what_made_them(made, tmp_path, dialect):
     found = collected(made / dialect, tmp_path / "out.jsonl")
-    assert found == {
-        "rules": "strict",
-        "episodes": 6,
-        "kept": 6,
-        "requests": 6,
-        "judged_again": 0,
-        "dropped": {},
-        "runs": {dialect: {"episodes": 6, "kept": 6}},
-    }
+    counts = dict.fromkeys(("episodes", "kept", "requests"), 6) | {"judged_again": 0, "dropped": {}}
+    runs = {dialect: {"episodes": 6, "kept": 6}}
+    assert found == {"rules": "strict", "runs": runs, **counts}
     given = read_lines(made / dialect / "transcripts.jsonl")
     card = json.loads((made / dialect / "run_card.json").read_text())
     for line, line_of_run in zip(read_lines(tmp_path / "out.jsonl"), given, strict=True):
@@ -210,15 +204,6 @@ def test_an_unfinished_run_is_refused_or_taken_as_far_as_it_went(copied, tmp_pat
     assert collect(open_runs([folder], unfinished=True), tmp_path / "out.jsonl")["kept"] == 5
 
 
-def test_a_line_that_is_no_episode_is_named_and_nothing_is_written(copied, tmp_path):
-    folder = copied("planner_r1")
-    with (folder / "transcripts.jsonl").open("a") as lines:
-        lines.write('{"id": 1}\n')
-    with pytest.raises(UserError, match="transcripts.jsonl:7: not an episode of a run: "):
-        collect(open_runs([folder], unfinished=True), tmp_path / "out.jsonl")
-    assert not list(tmp_path.glob("out.jsonl*"))
-
-
 def test_runs_that_cannot_be_used(copied, world, tmp_path):
     elsewhere = copied("planner_r1", name="b", world={"name": "w", "content_hash": "x"})
     with pytest.raises(UserError, match="No run was played in the world"):
@@ -227,5 +212,3 @@ def test_runs_that_cannot_be_used(copied, world, tmp_path):
         open_runs([copied("planner_r1", name="other", dialect={"name": "klingon"})])
     with pytest.raises(UserError, match="given twice"):
         open_runs([elsewhere, elsewhere / ".." / "b"])
-    with pytest.raises(UserError, match="No run at"):
-        open_runs([tmp_path / "nowhere"])

@@ -51,13 +51,6 @@ def never() -> Completion | Fault:
     raise AssertionError("asked again")
 
 
-def test_what_was_answered_is_found_again_after_a_restart(tmp_path):
-    assert calls_at(tmp_path).ask(request(), says) == says()
-    later = calls_at(tmp_path)
-    assert later.find(request()) == says()
-    assert later.usage == {"requests": 1, "prompt_tokens": 100, "completion_tokens": 10}
-
-
 @pytest.mark.parametrize(
     "other", [request("q2"), request(step=3), request(messages=[*MESSAGES, *MESSAGES])]
 )

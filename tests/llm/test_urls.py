@@ -31,10 +31,11 @@ def test_user_and_password_are_left_out_and_nothing_else(url, shown):
 
 
 def test_a_dead_endpoints_fault_does_not_say_them():
-    endpoint = ChatEndpoint(f"{DEAD}/v1", "m", max_retries=0)
+    endpoint = ChatEndpoint(f"{DEAD}/v1", "m", max_retries=1, first_wait_s=0.001)
     fault = endpoint.complete([{"role": "user", "content": "Hello."}])
     assert isinstance(fault, Fault) and fault.message.startswith(f"{SHOWN}/v1 cannot be reached")
     assert "S3cret" not in fault.message + repr(endpoint)
+    assert (fault.kind, fault.attempts) == ("connection", 2)
 
 
 @pytest.mark.parametrize(

@@ -75,12 +75,6 @@ def test_what_one_call_is_does_not_move_the_faults_of_the_next(world):
     assert found[::2] == outcome(world, MIXED, "q1")[::2]
 
 
-def test_they_come_as_often_as_asked(world):
-    met = [fault for fault in outcome(world, MIXED, "many", 4000) if fault]
-    assert 0.27 < len(met) / 4000 < 0.33
-    assert outcome(world, Faults(), "q1") == [None] * 300
-
-
 def test_what_is_no_tool_cannot_fail(world):
     answer = faulty(world, Faults(probability=1.0)).call("eat", {})
     assert answer.fault is None and "Unknown tool 'eat'" in answer.text

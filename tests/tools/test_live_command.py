@@ -36,24 +36,6 @@ def said(typed: Callable[..., Any]) -> Callable[..., str]:
     return run
 
 
-def test_a_live_tool_answers_in_both_faces(folder, said):
-    answer = json.loads(said("flight_search", WAY, "--world", folder, "--face", "deeptravel"))
-    (row,) = answer["rows"]
-    assert (row["row"], row["number"], row["arrives_at"], row["price"]) == (
-        1,
-        "F1",
-        "2022-03-17T00:20",
-        88.0,
-    )
-    assert answer["source"] == f"world, {DAY}T00:00:00Z"
-    compact = said("flight_search", WAY, "--world", folder, "--face", "deeptravel_compact")
-    assert compact == '{"rows":[["A","F1","23:50","00:20",88]]}\n'
-    trains = json.loads(said("train_search", WAY, "--world", folder, "--face", "deeptravel"))[
-        "rows"
-    ]
-    assert trains and all(8 <= train["minutes"] <= 40 for train in trains)
-
-
 @pytest.mark.parametrize(
     ("name", "arguments", "problem"),
     [

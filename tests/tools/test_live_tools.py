@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tripwright.agent.turn import write_call
-from tripwright.domains import dialect_named, domain_named, face_named
+from tripwright.domains import dialect_named, face_named
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.sandbox.provider import Terms
 from tripwright.domains.deeptravel.task import Errand
@@ -35,8 +35,6 @@ from tripwright.tools.faults import Faults, FaultyTools
 from tripwright.tools.signatures import tool_functions
 from tripwright.tools.toolbox import ToolBox, Tools
 from tripwright.transcript import StopReason
-
-LIVE_FACES = [face.name for face in domain_named("deeptravel").faces]
 
 THOUGHT = "<think>I look it up.</think>\n"  # row D2: a turn without one is out of format
 SOURCE = Provenance("vendor", "2", "2026-06-20T09:30:00Z")
@@ -168,41 +166,6 @@ def test_injected_faults_work_on_live_tools_too():
     trains = box_of(answering(TRAIN))
     assert "not available" in FaultyTools(trains, Faults(probability=1.0), "q1").call(*ASK).text
     assert not FaultyTools(trains, Faults(), "q1").call(*ASK).error
-
-
-JSON_VALUES = st.recursive(
-    st.one_of(
-        *(st.none(), st.booleans(), st.integers(), st.floats(), st.text()),
-        st.sampled_from(["Boston", "Salem", "2022-03-16"]),
-    ),
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=3), st.dictionaries(st.text(), inner, max_size=3)
-    ),
-    max_leaves=5,
-)
-NAMES = sorted(
-    {
-        name
-        for schema in face_named("deeptravel").schemas()
-        for name in schema["function"]["parameters"]["properties"]
-    }
-)
-
-
-@settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@given(
-    face=st.sampled_from(list(LIVE_FACES)),
-    name=st.one_of(st.sampled_from(list(face_named("deeptravel").names)), st.text()),
-    arguments=st.one_of(
-        st.text(), st.dictionaries(st.sampled_from(NAMES), JSON_VALUES, max_size=5)
-    ),
-)
-def test_no_call_raises_and_every_answer_is_json(world, face, name, arguments):
-    answer = ToolBox(world, face_named(face)).call(name, arguments)
-    answer.text.encode()
-    assert answer.error == ("error" in json.loads(answer.text)) and len(answer.text) < 8000
 
 
 @settings(

@@ -56,13 +56,6 @@ def test_star_numbers_its_rows_through(long_world):
     assert first.startswith("11. [Diner 11]")
 
 
-@pytest.mark.parametrize("face", ["planner_r1", "compact"])
-def test_json_has_fields_for_it(long_world, face):
-    answer = json.loads(ask(long_world, face, 10, page=2))
-    assert [answer[key] for key in ("page", "pages", "total_rows")] == [2, 4, 34]
-    assert list(answer) == ["rows", "page", "pages", "total_rows"]
-
-
 @pytest.mark.parametrize("face", FACES)
 def test_an_answer_of_one_page_is_as_without_pages(long_world, face):
     whole = ask(long_world, face, None)

@@ -70,11 +70,6 @@ def test_a_group_that_shares_its_prompt_computes_it_once():
     assert turns == rollout_flops(SHAPE, [(0, 130)], 30)
 
 
-def test_lm_head_is_counted_only_where_it_is_computed():
-    everywhere, said = update_flops(SHAPE, [500], 500), update_flops(SHAPE, [500], 60)
-    assert everywhere - said == 3 * 2 * 256 * 1500 * 440
-
-
 def test_shapes_of_configs_without_optional_fields():
     sizes = {"hidden_size": 64, "intermediate_size": 128, "vocab_size": 100}
     config = SimpleNamespace(**sizes, num_hidden_layers=2, num_attention_heads=4)
@@ -85,11 +80,8 @@ def test_shapes_of_configs_without_optional_fields():
     ("name", "peak"),
     [
         ("NVIDIA A100-SXM4-80GB", 312e12),
-        ("NVIDIA H100 PCIe", 756e12),
-        ("NVIDIA H200", 989e12),
         ("NVIDIA L40S", 362e12),
         ("NVIDIA L4", 121e12),
-        ("NVIDIA GH200 480GB", 989e12),
         ("NVIDIA GeForce GTX 1050", None),
     ],
 )

@@ -15,6 +15,7 @@ from tripwright.transcript import OVERLONG, StopReason
 torch = pytest.importorskip("torch")
 
 
+from tests.logits import same_weights
 from tripwright.inference.local import Sampling
 from tripwright.training.grpo import Filter, Grpo, GrpoSettings, Kl, ReplaySettings
 from tripwright.training.losses import Importance
@@ -74,9 +75,8 @@ def test_unscored_members_leave_their_group(make, pair, given_groups):
         [1.154700, -0.577350, -0.577350], abs=1e-5
     )
     assert metrics["unscored"] == 5 and metrics["kept_groups"] == 0.5
-    assert metrics["reward_mean"] == pytest.approx(5 / 3) and metrics[
-        "schema_rate"
-    ] == pytest.approx(1 / 3)
+    found = [metrics["reward_mean"], metrics["schema_rate"]]
+    assert found == pytest.approx([5 / 3, 1 / 3])
 
 
 def test_a_step_of_faults_alone_is_survived(make, pair, given_groups):
@@ -123,9 +123,8 @@ def test_deeptravels_threshold_is_of_the_std_and_inclusive(
 def test_a_refill_plays_until_enough_groups_differ(make, pair, given_groups):
     flat, good = pair("final", "final"), pair("final", "empty")
     asked = given_groups([flat, good, flat], [flat, good], [good])
-    trainer = make(
-        replace(SETTINGS, prompts_per_step=3, filter=Filter(0.0, refill=True, max_rounds=4))
-    )
+    refilled = Filter(0.0, refill=True, max_rounds=4)
+    trainer = make(replace(SETTINGS, prompts_per_step=3, filter=refilled))
     metrics = trainer.take_step()
     assert asked == [["train-0", "train-1", "train-2"], ["train-3", "train-4"], ["train-5"]]
     assert len(trainer.learned[0]) == 6 and metrics["trained_groups"] == 3 / 6
@@ -188,7 +187,7 @@ def test_a_step_that_is_not_finite_is_not_taken(make, pair, given_groups):
     hook = broken.register_hook(lambda grad: grad * float("nan"))
     assert trainer.take_step()["grad_norm"] != trainer.take_step()["grad_norm"]  # NaN is told
     hook.remove()
-    assert all(torch.equal(a, b) for a, b in zip(before, trainer.model.parameters(), strict=True))
+    assert same_weights(before, trainer.model)
     assert trainer.take_step()["grad_norm"] > 0
 
 
@@ -198,11 +197,8 @@ def test_the_gap_is_between_rules_whatever_the_reward_goes_by(
     monkeypatch.setattr(travelplanner, "_passes", lambda episode, rules: rules == "official")
     given_groups([pair("final", "final")])
     row = make(replace(SETTINGS, prompts_per_step=1, rules="official")).take_step()
-    assert (row["official_pass_rate"], row["strict_pass_rate"], row["strict_gap"]) == (
-        1.0,
-        0.0,
-        1.0,
-    )
+    rates = [row[name] for name in ("official_pass_rate", "strict_pass_rate", "strict_gap")]
+    assert rates == [1.0, 0.0, 1.0]
 
 
 def test_a_meter_counts_rewarded_failures_and_passes_that_nobody_would_live(
@@ -227,10 +223,8 @@ def test_constraints_are_counted_where_they_were_asked(make, pair, given_groups)
 
 def test_what_a_kl_term_computes_is_counted(make, pair, given_groups):
     given_groups([pair("final", "final")])
-    plain, pulled = (
-        make(replace(SETTINGS, prompts_per_step=1)),
-        make(replace(SETTINGS, prompts_per_step=1, kl=Kl(0.1))),
-    )
+    plain = make(replace(SETTINGS, prompts_per_step=1))
+    pulled = make(replace(SETTINGS, prompts_per_step=1, kl=Kl(0.1)))
     assert plain.take_step()["flops_update"] == 0 < pulled.take_step()["flops_update"]
 
 
@@ -255,12 +249,12 @@ def test_the_sampler_is_corrected_for(make, pair, given_groups, lab):
     assert before["clip_fraction"] > 0 and after["clip_fraction"] == 0
     assert before["logprob_gap"] == pytest.approx(after["importance_gap_mean"], rel=1e-3)
     assert after["logprob_gap"] == pytest.approx(0, abs=1e-5)
-    weights = [
-        w
-        for r in corrected.learned[0]
-        for w, m in zip(r.weights_T, r.episode.transcript.loss_mask, strict=True)
-        if m
+    pairs = [
+        (weight, own)
+        for rollout in corrected.learned[0]
+        for weight, own in zip(rollout.weights_T, rollout.episode.transcript.loss_mask, strict=True)
     ]
+    weights = [weight for weight, own in pairs if own]
     assert 0 < max(weights) <= 1.2 + 1e-6 and len(set(weights)) > 3
     recomputed = make(replace(SETTINGS, prompts_per_step=1, importance=Importance(recompute=True)))
     same = recomputed.take_step()
@@ -283,11 +277,9 @@ def test_a_loss_by_its_name(make, pair, given_groups, loss):
 
 def test_groups_come_back_in_the_order_of_their_tasks(talker, caller, lab):
     dialect = replace(dialect_named("compact"), max_turn_tokens=12)
-    player = RolloutWorker(
-        EnginePolicy(talker, caller, Sampling(1.0, rows=3, dtype="float32")), dialect, 2
-    )
+    policy = EnginePolicy(talker, caller, Sampling(1.0, rows=3, dtype="float32"))
+    player = RolloutWorker(policy, dialect, 2)
     groups = player.play([(n, replace(lab.trip, id=name)) for n, name in enumerate("abc")], SUM)
-    assert [[episode.task.id for episode in group.episodes] for group in groups] == [
-        [f"{name}/0", f"{name}/1"] for name in "abc"
-    ]
+    played = [[episode.task.id for episode in group.episodes] for group in groups]
+    assert played == [[f"{name}/0", f"{name}/1"] for name in "abc"]
     assert [group.number for group in groups] == [0, 1, 2]

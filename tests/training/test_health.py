@@ -9,26 +9,12 @@ import pytest
 
 from tripwright.training.health import PATTERNS, HealthMonitor, HealthWarning
 
-HEALTHY = {
-    "reward_mean": 2.0,
-    "pass_rate": 0.3,
-    "official_pass_rate": 0.33,
-    "strict_gap": 0.03,
-    "schema_rate": 0.95,
-    "entropy": 0.4,
-    "kept_groups": 0.7,
-    "grad_norm": 0.5,
-    "clip_fraction": 0.02,
-    "logprob_gap": 0.001,
-    "kl": 0.01,
-    "unscored": 0,
-    "episodes": 64,
-    "failed_groups": 0.2,
-    "solved_groups": 0.1,
-    "tool_call_accuracy": 0.95,
-    "tokens_per_second": 1000.0,
-    "stop_reasons": {"answer": 0.97, "max_turns": 0.03},
-}
+HEALTHY: dict[str, Any] = {"reward_mean": 2.0, "pass_rate": 0.3, "official_pass_rate": 0.33}
+HEALTHY |= {"strict_gap": 0.03, "schema_rate": 0.95, "entropy": 0.4, "kept_groups": 0.7}
+HEALTHY |= {"grad_norm": 0.5, "clip_fraction": 0.02, "logprob_gap": 0.001, "kl": 0.01}
+HEALTHY |= {"unscored": 0, "episodes": 64, "failed_groups": 0.2, "solved_groups": 0.1}
+HEALTHY |= {"tool_call_accuracy": 0.95, "tokens_per_second": 1000.0}
+HEALTHY |= {"stop_reasons": {"answer": 0.97, "max_turns": 0.03}}
 
 
 def check(rows: list[dict[str, Any]]) -> list[HealthWarning]:

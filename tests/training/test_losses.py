@@ -33,9 +33,8 @@ def test_advantages_with_the_population_std():
 
 @pytest.mark.parametrize("scored", [[False] * 4, [True, False, False, False]])
 def test_fewer_than_two_scored_members_teach_nothing(scored):
-    assert group_advantages(
-        torch.tensor([[3.0, 1.0, 2.0, 5.0]]), torch.tensor([scored])
-    ).tolist() == [[0.0] * 4]
+    rewards = torch.tensor([[3.0, 1.0, 2.0, 5.0]])
+    assert not group_advantages(rewards, torch.tensor([scored])).any()
 
 
 @pytest.mark.parametrize("normalise", ["group", "batch", "none"])
@@ -74,9 +73,6 @@ def close(found: Any, expected: Any, tolerance: float = 1e-6) -> None:
     torch.testing.assert_close(
         found, torch.as_tensor(expected, dtype=found.dtype), atol=tolerance, rtol=tolerance
     )
-
-
-# ---- KL
 
 
 def test_a_far_token_keeps_its_gradient_and_nothing_overflows():
@@ -157,10 +153,8 @@ SAMPLER = torch.tensor([-1.0, -2.0, -3.0])
 TRAINER = SAMPLER + RATIOS.log()
 
 
-ROWS, PADDED = (
-    torch.tensor([[0.5, 1.5, 4.0], [1.5, 1.0, 7.0], [9.0, 9.0, 9.0]]),
-    torch.tensor([[1, 1, 1], [1, 1, 0], [0, 0, 0]]),
-)
+ROWS = torch.tensor([[0.5, 1.5, 4.0], [1.5, 1.0, 7.0], [9.0, 9.0, 9.0]])
+PADDED = torch.tensor([[1, 1, 1], [1, 1, 0], [0, 0, 0]])
 
 
 @pytest.mark.parametrize(
@@ -194,13 +188,8 @@ def test_no_tokens_at_all():
         torch.zeros(2, 3), torch.ones(2, 3), Importance("truncate"), torch.zeros(2, 3)
     )
     assert not found.any()
-    assert figures == {
-        "gap_mean": 0.0,
-        "gap_max": 0.0,
-        "kl": 0.0,
-        "capped_share": 0.0,
-        "effective_share": 1.0,
-    }
+    none = dict.fromkeys(("gap_mean", "gap_max", "kl", "capped_share"), 0.0)
+    assert figures == none | {"effective_share": 1.0}
 
 
 # ---- what PPO adds
@@ -217,10 +206,8 @@ def test_observations_might_as_well_be_cut_out(said, seed, gamma, lam):
     """Beside another row, whose own tokens lie elsewhere."""
     g = torch.Generator().manual_seed(seed)
     mask = torch.tensor([said, [True] * len(said)])
-    values, rewards = (
-        torch.randn(2, len(said), generator=g),
-        torch.randn(2, len(said), generator=g) * mask,
-    )
+    values = torch.randn(2, len(said), generator=g)
+    rewards = torch.randn(2, len(said), generator=g) * mask
     for found, cut in zip(
         gae(rewards, values, mask, gamma, lam),
         gae(rewards[:1, mask[0]], values[:1, mask[0]], torch.ones(1, sum(said)), gamma, lam)
@@ -233,15 +220,10 @@ def test_observations_might_as_well_be_cut_out(said, seed, gamma, lam):
 
 
 def test_gae_has_no_gradient():
-    advantages, returns = gae(
-        torch.ones(1, 2), torch.zeros(1, 2, requires_grad=True), torch.ones(1, 2), 1.0, 0.95
-    )
-    assert not advantages.requires_grad
-    assert not returns.requires_grad
+    ones, values = torch.ones(1, 2), torch.zeros(1, 2, requires_grad=True)
+    assert not any(found.requires_grad for found in gae(ones, values, ones, 1.0, 0.95))
 
 
 @pytest.mark.parametrize("tokens", [0, 1])
 def test_fewer_than_two_tokens_cannot_be_whitened(tokens):
-    assert whiten(torch.tensor([[5.0, 7.0]]), torch.arange(2)[None] < tokens).tolist() == [
-        [0.0, 0.0]
-    ]
+    assert not whiten(torch.tensor([[5.0, 7.0]]), torch.arange(2)[None] < tokens).any()

@@ -2,7 +2,6 @@
 refused, and trained with."""
 
 import importlib.util
-import re
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -12,6 +11,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from tests.files import TINY_TOML, read_lines
+from tests.logits import own_logprobs
 from tripwright.errors import UserError
 from tripwright.rewards.reward import RewardBreakdown
 from tripwright.training import stages
@@ -68,17 +68,8 @@ def test_its_gradient_is_that_of_the_formula(example, lab, lab_loop):
     ]
     tokens, loss = sum(r.tokens for r in rollouts), torch.zeros(())
     for rollout in rollouts:
-        t = rollout.episode.transcript
-        logprobs = loop.model(torch.tensor([t.token_ids])).logits[0].log_softmax(-1)
-        loss = (
-            loss
-            - sum(
-                rollout.advantage * logprobs[i - 1, t.token_ids[i]]
-                for i in range(1, len(t.token_ids))
-                if t.loss_mask[i]
-            )
-            / tokens
-        )
+        said = own_logprobs(loop.model, rollout.episode.transcript)
+        loss = loss - rollout.advantage * said.sum() / tokens
     loss.backward()
     norm = float(torch.nn.utils.get_total_norm([p.grad for p in loop.model.parameters()]))
     loop.model.zero_grad()
@@ -97,17 +88,3 @@ def test_its_own_checks_refuse_a_recipe(changed, why, example, tmp_path):
     path.write_text(f"{RECIPE}{changed}\n")
     with pytest.raises(UserError, match=why):
         load_recipe(path)
-
-
-def test_how_much_there_is_to_read():
-    """The files that the how-to of docs/training.md tells to read, and the example itself."""
-    section = (
-        (ROOT / "docs" / "training.md")
-        .read_text()
-        .split("## Add an algorithm")[1]
-        .split("\n## ")[0]
-    )
-    files = set(re.findall(r"`(training/[a-z_]+\.py)`", section))
-    assert {"training/algorithms.py", "training/rejection.py", "training/rl_loop.py"} <= files
-    assert sum(len((ROOT / "tripwright" / file).read_text().splitlines()) for file in files) < 400
-    assert len(EXAMPLE.read_text().splitlines()) < 80

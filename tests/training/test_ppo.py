@@ -11,21 +11,15 @@ from tripwright.domains import dialect_named
 
 torch = pytest.importorskip("torch")
 
+from tests.logits import gradient_norm, own_logprobs, same_weights
 from tripwright.training.losses import Clip
 from tripwright.training.optim import OptimizerSettings
 from tripwright.training.ppo import Ppo, PpoSettings, at_the_end
 
 ADAMW = OptimizerSettings(name="adamw", adamw_learning_rate=1e-3, weight_decay=0.0, grad_clip=1e9)
-SETTINGS = PpoSettings(
-    steps=3,
-    prompts_per_step=2,
-    group_size=2,
-    minibatches=1,
-    epochs_per_batch=1,
-    micro_batch_size=3,
-    warm_up_steps=0,
-    optimizer=ADAMW,
-)
+PLAYED = {"steps": 3, "prompts_per_step": 2, "group_size": 2, "warm_up_steps": 0}
+LEARNED = {"minibatches": 1, "epochs_per_batch": 1, "micro_batch_size": 3}
+SETTINGS = PpoSettings(**PLAYED, **LEARNED, optimizer=ADAMW)
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
@@ -36,10 +30,8 @@ def make(lab_loop: Any) -> Any:
 
 def test_the_reward_stands_at_the_last_own_token():
     mask = torch.tensor([[0.0, 1, 1, 0, 1, 0], [1, 0, 0, 0, 0, 0]])
-    assert at_the_end(mask, torch.tensor([5.0, 2.0])).tolist() == [
-        [0, 0, 0, 0, 5, 0],
-        [2, 0, 0, 0, 0, 0],
-    ]
+    found = at_the_end(mask, torch.tensor([5.0, 2.0])).tolist()
+    assert found == [[0, 0, 0, 0, 5, 0], [2, 0, 0, 0, 0, 0]]
 
 
 @pytest.mark.usefixtures("full_precision")
@@ -57,55 +49,28 @@ def test_a_first_update_is_whitened_reward_on_every_own_token(make, lab, given_g
     trainer.settings = replace(SETTINGS, value_weight=0.0, clip=Clip(0.2, 0.2, None))
     figures = trainer.take_step()
 
-    rewards = [5.0, 0.0, 2.0, 5.0]
-    own = torch.cat(
-        [
-            torch.full((sum(e.transcript.loss_mask),), r)
-            for e, r in zip(episodes, rewards, strict=True)
-        ]
-    )
-    mean, std = own.mean(), own.var().add(1e-8).sqrt()
-    total: Any = 0.0
-    for e, reward in zip(episodes, rewards, strict=True):
-        t, advantage = e.transcript, (reward - mean) / std
-        logprobs = plain(torch.tensor([t.token_ids])).logits[0].log_softmax(-1)
-        for i in range(1, len(t.token_ids)):
-            if t.loss_mask[i]:
-                ratio = (logprobs[i - 1, t.token_ids[i]] - t.logprobs[i]).exp()
-                total = total + torch.maximum(
-                    -advantage * ratio, -advantage * ratio.clamp(0.8, 1.2)
-                ) / len(own)
-    total.backward()
-    norm = torch.cat([p.grad.flatten() for p in plain.parameters() if p.grad is not None]).norm()
-    assert figures["grad_norm"] == pytest.approx(float(norm), rel=1e-3)
+    worth = zip(episodes, [5.0, 0.0, 2.0, 5.0], strict=True)
+    own = torch.cat([torch.full((sum(e.transcript.loss_mask),), r) for e, r in worth])
+    advantages = (own - own.mean()) / own.var().add(1e-8).sqrt()
+    now = torch.cat([own_logprobs(plain, e.transcript) for e in episodes])
+    pairs = [zip(e.transcript.logprobs, e.transcript.loss_mask, strict=True) for e in episodes]
+    ratio = (now - torch.tensor([old for each in pairs for old, mine in each if mine])).exp()
+    torch.maximum(-advantages * ratio, -advantages * ratio.clamp(0.8, 1.2)).mean().backward()
+    assert figures["grad_norm"] == pytest.approx(gradient_norm(plain), rel=1e-3)
     assert figures["value_mean"] == pytest.approx(3.0)  # the mean of the rewards
 
 
 def test_the_value_head_learns_what_episodes_are_worth(make, lab, given_groups):
-    trainer = make(
-        replace(
-            SETTINGS,
-            steps=20,
-            value_rate=0.05,
-            value_clip=None,
-            value_weight=1.0,
-            epochs_per_batch=2,
-        )
-    )
-    model = trainer.model
-    given_groups(
-        [
-            [lab.episode(model, seed, lab.empty) for seed in (0, 1)],
-            [lab.episode(model, 2, lab.empty)] * 2,
-        ]
-    )
+    head = {"value_rate": 0.05, "value_clip": None, "value_weight": 1.0}
+    trainer = make(replace(SETTINGS, steps=20, epochs_per_batch=2, **head))
+
+    def played(verdict: Any) -> list[list[Any]]:
+        first, second, third = (lab.episode(trainer.model, seed, verdict) for seed in range(3))
+        return [[first, second], [third, third]]
+
+    given_groups(played(lab.empty))
     assert trainer.take_step()["value_mean"] == 0
-    given_groups(
-        [
-            [lab.episode(model, 0, lab.final), lab.episode(model, 1, lab.final)],
-            [lab.episode(model, 2, lab.final)] * 2,
-        ]
-    )
+    given_groups(played(lab.final))
     rows = [trainer.take_step() for _ in range(19)]
     assert rows[-1]["value_mean"] == pytest.approx(5.0, abs=1.0)
     assert rows[-1]["value_loss"] < 0.2 * rows[0]["value_loss"]
@@ -115,14 +80,8 @@ def test_it_plays_trains_and_goes_on_from_its_state(talker, chat, lab):
     dialect = replace(dialect_named("compact"), max_turn_tokens=12)
 
     def trainer() -> Ppo:
-        return Ppo(
-            copy.deepcopy(talker),
-            chat,
-            dialect,
-            lab.trips(),
-            replace(SETTINGS, epochs_per_batch=2),
-            1,
-        )
+        settings = replace(SETTINGS, epochs_per_batch=2)
+        return Ppo(copy.deepcopy(talker), chat, dialect, lab.trips(), settings, 1)
 
     whole, first = trainer(), trainer()
     for _ in range(3):
@@ -132,6 +91,5 @@ def test_it_plays_trains_and_goes_on_from_its_state(talker, chat, lab):
     second.load_state_dict(copy.deepcopy(first.state_dict()))
     for _ in range(2):
         second.take_step()
-    for a, b in zip(whole.model.parameters(), second.model.parameters(), strict=True):
-        assert torch.equal(a, b)
+    assert same_weights(whole.model, second.model)
     assert torch.equal(whole.value_head.weight, second.value_head.weight)

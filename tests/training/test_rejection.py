@@ -11,20 +11,14 @@ from tripwright.domains.travelplanner.rewards import SUM
 torch = pytest.importorskip("torch")
 
 
+from tests.logits import gradient_norm, own_logprobs, same_weights
 from tripwright.training.optim import OptimizerSettings
 from tripwright.training.rejection import Rejection, RejectionSettings, distinct_passing
 from tripwright.training.rollouts import RolloutGroup
 
 ADAMW = OptimizerSettings(name="adamw", adamw_learning_rate=1e-3, weight_decay=0.0, grad_clip=1e9)
-SETTINGS = RejectionSettings(
-    steps=3,
-    prompts_per_step=1,
-    group_size=4,
-    minibatches=1,
-    micro_batch_size=3,
-    warm_up_steps=0,
-    optimizer=ADAMW,
-)
+PLAYED = {"steps": 3, "prompts_per_step": 1, "group_size": 4, "warm_up_steps": 0}
+SETTINGS = RejectionSettings(**PLAYED, minibatches=1, micro_batch_size=3, optimizer=ADAMW)
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -43,11 +37,8 @@ def group(lab: Any, episodes: list[Any]) -> RolloutGroup:
 def test_only_different_passing_episodes_are_kept_and_not_too_many(lab, tiny_model):
     model = tiny_model("qwen3", lab.vocabulary)
     passing = [lab.episode(model, seed, lab.final) for seed in (1, 1, 2, 3)]
-    others = [
-        lab.episode(model, 4, lab.half),
-        lab.episode(model, 5, lab.empty),
-        lab.episode(model, 6, None),
-    ]
+    verdicts = (lab.half, lab.empty, None)
+    others = [lab.episode(model, seed, verdict) for seed, verdict in enumerate(verdicts, 4)]
     found = distinct_passing(group(lab, [*others, *passing]), 0, 2)
     assert [r.episode for r in found] == [passing[0], passing[2]]
 
@@ -61,17 +52,10 @@ def test_an_update_is_the_gradient_of_cross_entropy_on_own_tokens(make, lab, giv
     given_groups([episodes])
     figures = trainer.take_step()
     assert figures["trained_episodes"] == 2
-    losses = []
-    for e in (episodes[0], episodes[2]):
-        t = e.transcript
-        logprobs = plain(torch.tensor([t.token_ids])).logits[0].log_softmax(-1)
-        losses += [
-            -logprobs[i - 1, t.token_ids[i]] for i in range(1, len(t.token_ids)) if t.loss_mask[i]
-        ]
-    torch.stack(losses).mean().backward()
-    norm = torch.cat([p.grad.flatten() for p in plain.parameters() if p.grad is not None]).norm()
-    assert figures["grad_norm"] == pytest.approx(float(norm), rel=1e-3)
-    assert figures["loss"] == pytest.approx(float(torch.stack(losses).mean()), rel=1e-4)
+    loss = -torch.cat([own_logprobs(plain, episodes[n].transcript) for n in (0, 2)]).mean()
+    loss.backward()
+    assert figures["grad_norm"] == pytest.approx(gradient_norm(plain), rel=1e-3)
+    assert figures["loss"] == pytest.approx(float(loss.detach()), rel=1e-4)
 
 
 def test_where_nothing_passes_the_model_stays(make, lab, given_groups):
@@ -79,7 +63,7 @@ def test_where_nothing_passes_the_model_stays(make, lab, given_groups):
     given_groups([[lab.episode(trainer.model, seed, lab.empty) for seed in range(4)]])
     before = [p.clone() for p in trainer.model.parameters()]
     assert trainer.take_step()["trained_episodes"] == 0
-    assert all(torch.equal(a, b) for a, b in zip(before, trainer.model.parameters(), strict=True))
+    assert same_weights(before, trainer.model)
 
 
 def test_it_goes_on_from_its_state(make, lab, given_groups, tiny_model):
@@ -93,7 +77,4 @@ def test_it_goes_on_from_its_state(make, lab, given_groups, tiny_model):
     first.take_step()
     second.load_state_dict(copy.deepcopy(first.state_dict()))
     second.take_step()
-    assert all(
-        torch.equal(a, b)
-        for a, b in zip(whole.model.parameters(), second.model.parameters(), strict=True)
-    )
+    assert same_weights(whole.model, second.model)

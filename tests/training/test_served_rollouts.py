@@ -27,16 +27,9 @@ from tripwright.training.served import RolloutServer
 pytestmark = pytest.mark.usefixtures("one_thread")
 ADAMW = OptimizerSettings(name="adamw", adamw_learning_rate=3e-3)
 # the bonus moves the weights where no episode is worth anything
-SETTINGS = GrpoSettings(
-    prompts_per_step=2,
-    group_size=2,
-    micro_batch_size=4,
-    minibatches=1,
-    entropy_bonus=0.1,
-    warm_up_steps=0,
-    dtype="float32",
-    optimizer=ADAMW,
-)
+PLAYED = {"prompts_per_step": 2, "group_size": 2, "warm_up_steps": 0}
+LEARNED = {"micro_batch_size": 4, "minibatches": 1, "entropy_bonus": 0.1, "dtype": "float32"}
+SETTINGS = GrpoSettings(**PLAYED, **LEARNED, optimizer=ADAMW)
 KINDS = ("vllm", "sglang")
 
 
@@ -194,11 +187,9 @@ def test_a_turn_that_the_server_ends_early_goes_on(server, make):
     expected = episodes(make(None))
 
     def three_at_most(body: Any) -> Any:
-        most = body["sampling_params"]
-        return {
-            **body,
-            "sampling_params": {**most, "max_new_tokens": min(3, most["max_new_tokens"])},
-        }
+        sampling = body["sampling_params"]
+        sampling["max_new_tokens"] = min(3, sampling["max_new_tokens"])
+        return body
 
     trainer = make("sglang")
     server.asked = three_at_most

@@ -54,16 +54,8 @@ def with_ids(chat: Any) -> list[Transcript]:
 @pytest.fixture(scope="module")
 def texts(with_ids: list[Transcript]) -> list[Transcript]:
     """The same, as of an endpoint."""
-    return [
-        replace(
-            transcript,
-            segments=[
-                replace(segment, token_ids=[], loss_mask=[], logprobs=[])
-                for segment in transcript.segments
-            ],
-        )
-        for transcript in with_ids
-    ]
+    bare: dict[str, Any] = {"token_ids": [], "loss_mask": [], "logprobs": []}
+    return [replace(t, segments=[replace(s, **bare) for s in t.segments]) for t in with_ids]
 
 
 @pytest.fixture
@@ -84,6 +76,10 @@ def episode(number: int, transcript: Transcript, **more: Any) -> dict[str, Any]:
     return {"id": f"e{number}", "transcript": transcript.to_json(), **more}
 
 
+def episodes_of(transcripts: list[Transcript]) -> list[dict[str, Any]]:
+    return [episode(i, transcript) for i, transcript in enumerate(transcripts)]
+
+
 def rows_of(path: str, tokenizer: Any, most: int = MOST, **changed: Any) -> list[TokenizedRow]:
     return read_rows(replace(SETTINGS, data=path, **changed), tokenizer, None, most)[0]
 
@@ -94,43 +90,26 @@ def rows_of(path: str, tokenizer: Any, most: int = MOST, **changed: Any) -> list
 def test_every_format_of_a_trajectory_has_the_tokens_of_the_episode(
     with_ids, texts, nano_tokenizer, written
 ):
-    expected = [TokenizedRow(t.token_ids, t.loss_mask) for t in with_ids]
-    found = rows_of(written(*(episode(i, t) for i, t in enumerate(with_ids))), nano_tokenizer)
-    assert found == expected
-    assert (
-        rows_of(written(*(episode(i, t) for i, t in enumerate(texts))), nano_tokenizer) == expected
-    )
-    assert (
-        rows_of(
-            written(*({"messages": messages_of(t), "tools": None} for t in texts)), nano_tokenizer
-        )
-        == expected
-    )
     names = {"user": "human", "assistant": "gpt", "tool": "observation"}
-    sharegpt = [
-        {
-            "system": m[0]["content"],
-            "tools": "",
-            "conversations": [{"from": names[x["role"]], "value": x["content"]} for x in m[1:]],
-        }
-        for m in map(messages_of, texts)
-    ]
-    assert rows_of(written(*sharegpt), nano_tokenizer) == expected
+    messages, sharegpt = [], []
+    for first, *others in map(messages_of, texts):
+        messages.append({"messages": [first, *others], "tools": None})
+        turns = [{"from": names[x["role"]], "value": x["content"]} for x in others]
+        sharegpt.append({"system": first["content"], "tools": "", "conversations": turns})
+    for records in (episodes_of(with_ids), episodes_of(texts), messages, sharegpt):
+        found = rows_of(written(*records), nano_tokenizer)
+        assert found == [TokenizedRow(t.token_ids, t.loss_mask) for t in with_ids]
 
 
 def test_parquet_is_read_as_it_was_exported(with_ids, nano_tokenizer, tmp_path):
     pytest.importorskip("pyarrow")
     from tripwright.data.export import write_rows
 
+    about = {"tools": None, "level": "easy", "days": 3, "dialect": "compact", "world": "w"}
     rows = [
-        {
-            "id": str(i),
-            "messages": messages_of(t),
-            "tools": None,
-            "train": [s.role == "assistant" for s in t.segments],
-        }
-        | {"input_ids": t.token_ids, "loss_mask": t.loss_mask, "level": "easy", "days": 3}
-        | {"dialect": "compact", "world": "w", "query": "{}"}
+        {"id": str(i), "messages": messages_of(t), "query": "{}", **about}
+        | {"input_ids": t.token_ids, "loss_mask": t.loss_mask}
+        | {"train": [s.role == "assistant" for s in t.segments]}
         for i, t in enumerate(with_ids)
     ]
     write_rows(iter(rows), tmp_path / "train.parquet")
@@ -150,9 +129,7 @@ def test_turns_that_are_not_to_be_trained_on_have_no_mask(texts, nano_tokenizer,
     messages = messages_of(texts[0])
     last = [i == len(messages) - 1 for i in range(len(messages))]
     (row,) = rows_of(written({"messages": messages, "train": last}), nano_tokenizer)
-    said = nano_tokenizer.decode(
-        [t for t, m in zip(row.token_ids, row.loss_mask, strict=True) if m]
-    )
+    (said,) = said_by(nano_tokenizer, row.token_ids, row.loss_mask)
     assert said == messages[-1]["content"] + nano_tokenizer.eos_token
 
 
@@ -218,12 +195,8 @@ def test_without_markers_what_a_turn_adds_is_the_assistants(nano_tokenizer):
 def test_a_template_that_writes_earlier_turns_anew_is_refused(nano_tokenizer):
     """Qwen3's, where the user speaks again: it leaves out the thoughts of earlier turns."""
     tokenizer = spoken(nano_tokenizer, (TEMPLATES / "qwen3.jinja").read_text())
-    talk = [
-        *CHAT[:1],
-        {"role": "assistant", "content": "<think>\nHm.\n</think>\n\nWhere to?"},
-        *CHAT[2:3],
-        CHAT[5],
-    ]
+    thought = {"role": "assistant", "content": "<think>\nHm.\n</think>\n\nWhere to?"}
+    talk = [CHAT[0], thought, CHAT[2], CHAT[5]]
     with pytest.raises(UserError, match="writes earlier turns anew and has no ") as refused:
         ChatMasks(tokenizer).encode(talk, None)
     assert "\n" not in str(refused.value)
@@ -242,34 +215,24 @@ def test_an_episode_has_the_frame_that_the_policy_sees(texts, nano_tokenizer):
 
 
 def test_what_is_left_out_is_counted(texts, nano_tokenizer, written):
-    lengths = sorted(
-        len(row.token_ids)
-        for row in rows_of(written(*(episode(i, t) for i, t in enumerate(texts))), nano_tokenizer)
-    )
+    whole = rows_of(written(*episodes_of(texts)), nano_tokenizer)
+    lengths = sorted(len(row.token_ids) for row in whole)
     most = lengths[-1] - 1
     unscored = replace(texts[0], stop_reason=StopReason.UNSCORED)
     silent = {"messages": messages_of(texts[0])[:2]}
-    path = written(*(episode(i, t) for i, t in enumerate(texts)), episode(9, unscored), silent)
+    path = written(*episodes_of(texts), episode(9, unscored), silent)
     rows, figures = read_rows(replace(SETTINGS, data=path), nano_tokenizer, None, most)
-    assert (
-        figures.read,
-        figures.used,
-        figures.too_long,
-        figures.unscored,
-        figures.without_turns,
-    ) == (8, 5, 1, 1, 1)
-    assert figures.tokens == sum(len(r.token_ids) for r in rows) and figures.trained_tokens == sum(
-        sum(r.loss_mask) for r in rows
-    )
+    left_out = (figures.too_long, figures.unscored, figures.without_turns)
+    assert (figures.read, figures.used, left_out) == (8, 5, (1, 1, 1))
+    assert figures.tokens == sum(len(r.token_ids) for r in rows)
+    assert figures.trained_tokens == sum(sum(r.loss_mask) for r in rows)
     found = figures.line(most)
     assert f"1 longer than {most} tokens, 1 without a turn of the assistant, 1 unscored" in found
-    cut, figures = read_rows(
-        replace(SETTINGS, data=path, too_long="cut"), nano_tokenizer, None, most
-    )
+    cutting = replace(SETTINGS, data=path, too_long="cut")
+    cut, figures = read_rows(cutting, nano_tokenizer, None, most)
     assert max(len(r.token_ids) for r in cut) == most and figures.cut == 1 and figures.used == 6
-    with pytest.raises(
-        UserError, match=rf"data.jsonl:\d: {lengths[-1]} tokens, {most} are allowed"
-    ):
+    told = rf"data.jsonl:\d: {lengths[-1]} tokens, {most} are allowed"
+    with pytest.raises(UserError, match=told):
         read_rows(replace(SETTINGS, data=path, too_long="refuse"), nano_tokenizer, None, most)
 
 
@@ -277,7 +240,9 @@ TWICE = r'"{\"a\": 1, \"a\": 2}"'
 
 
 SAID = '{"messages": [{"role": "user", "content": "x"}], %s}'
+ASKED = '{"messages": [{"role": "user", "content": "x", %s}]}'
 PLAYED = '{"messages": [{"role": "assistant", %s}]}'
+THOUGHT_TWICE = '"content": "<think>a</think>x", "reasoning_content": "b"'
 CALLED = PLAYED % '"tool_calls": [{"function": {"name": "f", "arguments": %s}}]'
 
 
@@ -293,15 +258,9 @@ CALLED = PLAYED % '"tool_calls": [{"function": {"name": "f", "arguments": %s}}]'
             (CALLED % arguments, r":2: messages\.1\.tool_calls\.1\.function\.arguments: ")
             for arguments in (r'"\"{}\""', '"null"', "null", "[]", '"[1]"', '"{"', TWICE)
         ),
-        ('{"messages": [{"role": "user", "content": "x", "weight": 0}]}', r":2: .*1\.weight: "),
-        (
-            '{"messages": [{"role": "user", "content": "x", "reasoning_content": "y"}]}',
-            r":2: messages\.1: .*reasoning_content",
-        ),
-        (
-            PLAYED % '"content": "<think>a</think>x", "reasoning_content": "b"',
-            ":2: reasoning_content",
-        ),
+        (ASKED % '"weight": 0', r":2: .*1\.weight: "),
+        (ASKED % '"reasoning_content": "y"', r":2: messages\.1: .*reasoning_content"),
+        (PLAYED % THOUGHT_TWICE, ":2: reasoning_content"),
         (SAID % '"system": "s"', ":2: .*'system'"),
         (SAID % '"tools": "{"', ":2: tools: "),
         (SAID % '"train": [true, true]', ":2: .*train: expected one true or false"),
@@ -359,9 +318,7 @@ def test_a_file_with_nothing_to_train_on_is_refused(texts, nano_tokenizer, writt
 def test_every_epoch_has_all_samples_in_another_order_and_any_place_can_be_jumped_to(
     with_ids, nano_tokenizer, written
 ):
-    settings = replace(
-        SETTINGS, data=written(*(episode(i, t) for i, t in enumerate(with_ids))), max_epochs=3.0
-    )
+    settings = replace(SETTINGS, data=written(*episodes_of(with_ids)), max_epochs=3.0)
     source = file_samples(settings, dialect_named("compact"), nano_tokenizer, MOST, seed=0)
     drawn = [id(row) for row in source]
     epochs = [drawn[i : i + 6] for i in range(0, 18, 6)]
@@ -375,12 +332,7 @@ def test_every_epoch_has_all_samples_in_another_order_and_any_place_can_be_jumpe
 
 def test_a_stage_ends_with_its_epochs(with_ids, nano_tokenizer, tiny_model, written):
     """Six conversations twice, four a step: three steps, and the rate falls to its end."""
-    settings = replace(
-        SETTINGS,
-        data=written(*(episode(i, t) for i, t in enumerate(with_ids))),
-        max_epochs=2.0,
-        steps=None,
-    )
+    settings = replace(SETTINGS, data=written(*episodes_of(with_ids)), max_epochs=2.0, steps=None)
     source = file_samples(settings, dialect_named("compact"), nano_tokenizer, MOST, seed=0)
     loop = FineTuning(tiny_model("qwen3", len(nano_tokenizer)), source, settings)
     rows = []
@@ -391,36 +343,24 @@ def test_a_stage_ends_with_its_epochs(with_ids, nano_tokenizer, tiny_model, writ
 
 
 def test_the_limit_is_the_dialects_the_files_and_the_models(with_ids, nano_tokenizer, written):
-    path = written(*(episode(i, t) for i, t in enumerate(with_ids)))
-    longest = max(len(t.token_ids) for t in with_ids)
+    path, compact = written(*episodes_of(with_ids)), dialect_named("compact")
+    short = max(len(t.token_ids) for t in with_ids) - 1
 
-    def used(positions: int = MOST, **changed: Any) -> int:
-        compact = dialect_named("compact")
-        dialect = replace(
-            compact, context_tokens=changed.pop("context_tokens", compact.context_tokens)
-        )
-        return file_samples(
-            replace(SETTINGS, data=path, **changed), dialect, nano_tokenizer, positions, seed=0
-        ).count
+    def used(positions: int = MOST, dialect: Any = compact, **changed: Any) -> int:
+        settings = replace(SETTINGS, data=path, **changed)
+        return file_samples(settings, dialect, nano_tokenizer, positions, seed=0).count
 
     assert used() == 6
-    assert (
-        used(positions=longest - 1)
-        == used(max_tokens=longest - 1)
-        == used(context_tokens=longest - 1)
-        == 5
-    )
+    assert used(positions=short) == used(max_tokens=short) == 5
+    assert used(dialect=replace(compact, context_tokens=short)) == 5
 
 
 def test_so_many_of_the_experts_transcripts_are_read_in_epochs(nano_tokenizer):
-    recipe = Recipe(name="t", seed=3)
-    stream = ExpertTranscripts(
-        trips_of(recipe, COLD_START), recipe.dialect.dialect(), ChatFormat(nano_tokenizer)
-    )
+    recipe, chat = Recipe(name="t", seed=3), ChatFormat(nano_tokenizer)
+    trips, dialect = trips_of(recipe, COLD_START), dialect_named("compact")
+    stream = ExpertTranscripts(trips, dialect, chat)
+    again = ExpertTranscripts(trips_of(recipe, COLD_START), dialect, chat)
     first = [list(t.token_ids) for t in itertools.islice(stream, 5)]
-    again = ExpertTranscripts(
-        trips_of(recipe, COLD_START), recipe.dialect.dialect(), ChatFormat(nano_tokenizer)
-    )
     samples = expert_samples(again, SftSettings(expert_transcripts=5, max_epochs=2.0), seed=3)
     read = [list(row.token_ids) for row in samples]
     assert len(read) == 10 and samples.count == 5
@@ -433,11 +373,8 @@ def test_no_expert_transcript_is_longer_than_its_pupils_context(nano_tokenizer, 
     recipe, dialect = Recipe(name="t", seed=3), dialect_named("compact")
 
     def first(context_tokens: int) -> tuple[list[list[int]], ExpertTranscripts]:
-        stream = ExpertTranscripts(
-            trips_of(recipe, COLD_START),
-            replace(dialect, context_tokens=context_tokens),
-            ChatFormat(nano_tokenizer),
-        )
+        narrow, chat = replace(dialect, context_tokens=context_tokens), ChatFormat(nano_tokenizer)
+        stream = ExpertTranscripts(trips_of(recipe, COLD_START), narrow, chat)
         assert stream.left_out == 0
         return [list(t.token_ids) for t in itertools.islice(stream, 6)], stream
 

@@ -78,27 +78,13 @@ def test_a_refusal_says_what_was_expected_where(text, said):
 
 
 def test_the_page_says_every_field_and_card():
-    cards = read_cards(
-        answer(
-            outbound=[
-                {
-                    **RIDE,
-                    "depart_place": "Suzhou Station",
-                    "minutes": 248,
-                    "days_later": 1,
-                    "price": {"amount": 233.5, "currency": "CNY", "per": "person"},
-                    "reasons": [
-                        {"term": "cheapest", "call": 1},
-                        {"term": "arrives_by", "time": "11:02", "limit": "15:00"},
-                    ],
-                }
-            ],
-            total={"amount": 467, "currency": "CNY"},
-            risks=[
-                {"term": "alternative", "part": "outbound", "name": "D3056", "call": 1, "row": 4}
-            ],
-        )
-    )
+    by_three = {"term": "arrives_by", "time": "11:02", "limit": "15:00"}
+    train = RIDE | {"depart_place": "Suzhou Station", "minutes": 248, "days_later": 1}
+    train |= {"price": {"amount": 233.5, "currency": "CNY", "per": "person"}}
+    train |= {"reasons": [{"term": "cheapest", "call": 1}, by_three]}
+    other = {"term": "alternative", "part": "outbound", "name": "D3056", "call": 1, "row": 4}
+    total = {"amount": 467, "currency": "CNY"}
+    cards = read_cards(answer(outbound=[train], total=total, risks=[other]))
     assert write_page(cards) == (
         "### Outbound recommendations (2026-06-26)\n"
         "#### G3124 train\n"
@@ -119,10 +105,7 @@ def test_people_see_the_page_and_other_texts_as_they_are():
     def shown(text: str) -> str | None:
         return domain_named("deeptravel").report.page({"transcript": {"answer": text}})
 
-    page = shown(answer())
-    assert page is not None and page.startswith(
-        "### Outbound recommendations (2026-06-26)\n#### G3124 train"
-    )
+    assert (shown(answer()) or "").startswith("### Outbound recommendations (2026-06-26)\n#### G")
     assert shown("### Outbound\n- G3124") == "### Outbound\n- G3124"
 
 

@@ -11,14 +11,13 @@ import pytest
 from tests.made import DATES, flight, made_tables, meal, sight, stay, trip
 from tripwright.domains import dialect_named
 from tripwright.domains.travelplanner.baselines import GreedySearch, greedy_plan
-from tripwright.domains.travelplanner.queries.sample import Mix, make_queries
+from tripwright.domains.travelplanner.queries.sample import make_queries
 from tripwright.domains.travelplanner.query import Query
 from tripwright.domains.travelplanner.task import TripTask
 from tripwright.episode import play
 from tripwright.errors import UserError
 from tripwright.evals.evaluate import choose_policy
 from tripwright.policies.settings import PolicySettings
-from tripwright.tools.faults import Faults
 from tripwright.world.generator import build_tables
 from tripwright.world.records import WorldTables
 from tripwright.world.store import World
@@ -74,11 +73,8 @@ def test_three_days_in_one_city():
     assert first["transportation"]["flight_number"] == "F2"
     # no way back that counts: left out
     assert second["transportation"] == third["transportation"] == "-"
-    assert (
-        {first[meal] for meal in ("breakfast", "lunch", "dinner")}
-        == {second["lunch"]}
-        == {"Cheap Aa"}
-    )
+    eaten = {first[meal] for meal in ("breakfast", "lunch", "dinner")}
+    assert eaten == {second["lunch"]} == {"Cheap Aa"}
     assert third["breakfast"] == third["dinner"] == "Cheap Home"  # on the last day the city is home
     assert first["accommodation"] == second["accommodation"] == "Bunk Aa"
     assert third["accommodation"] == "-"
@@ -99,9 +95,8 @@ def test_five_days_take_the_first_two_cities_of_the_file():
 
 
 def test_home_is_no_city_of_the_trip():
-    world = World.in_memory(
-        tables(cities=[("Aa", "State"), ("Home", "State"), ("Bb", "State"), ("Cc", "State")])
-    )
+    cities = [(name, "State") for name in ("Aa", "Home", "Bb", "Cc")]
+    world = World.in_memory(tables(cities=cities))
     assert [day["city"] for day in plan(query(5, "State"), world)][1::2] == ["Aa", "Bb"]
 
 
@@ -122,39 +117,14 @@ def test_a_flight_wins_against_a_car_of_the_same_price(price, mode):
 
 def test_what_a_city_does_not_have_is_left_out():
     world = World.in_memory(tables(restaurants=[], attractions=[], accommodations=[]))
+    fields = ("breakfast", "lunch", "dinner", "attraction", "accommodation")
     for day in plan(query(), world):
-        assert {
-            day[field] for field in ("breakfast", "lunch", "dinner", "attraction", "accommodation")
-        } == {"-"}
+        assert {day[field] for field in fields} == {"-"}
 
 
 @pytest.mark.parametrize("asked", [query(4, "State"), query(5, "Nowhere"), query(5, "Away")])
 def test_where_the_authors_program_would_stop_there_is_no_plan(asked):
     assert greedy_plan(asked, World.in_memory(tables()), random.Random(0)) is None
-
-
-@pytest.mark.parametrize("dialect", ["planner_r1", "compact", "star"])
-def test_episodes_are_judged_and_only_diversity_and_rules_of_the_place_are_beyond_it(dialect):
-    """On generated worlds: every plan is delivered and readable in each dialect, and never
-    diverse."""
-    world = World.in_memory(build_tables("nano", 4))
-    tasks = [
-        TripTask(f"q{i}", each, world)
-        for i, each in enumerate(make_queries(world, 12, 3, Mix(days=(3, 5, 7))))
-    ]
-    # it asks no tool
-    episodes = list(
-        play(GreedySearch(1), tasks, dialect_named(dialect), faults=Faults(probability=1.0))
-    )
-    for episode in episodes:
-        verdict = episode.verdict
-        assert verdict.readable
-        assert not verdict.final
-        assert not episode.transcript.calls
-        facts = verdict.group("commonsense").facts
-        assert facts is not None and facts["is_valid_restaurants"].passed is False
-        assert facts["is_reasonable_visiting_city"].passed
-        assert facts["is_valid_information_in_sandbox"].passed
 
 
 def test_sights_come_from_the_seed_alone():
@@ -174,23 +144,14 @@ def official(day: dict[str, Any]) -> dict[str, Any]:
     route = f"from {day['city']['from']} to {here}" if travels else here
     word = "-"
     if leg != "-":
-        name = {"taxi": "Taxi", "self-driving": "Self-driving"}.get(
-            leg["mode"]
-        ) or f"Flight Number: {leg['flight_number']}"
+        cars = {"taxi": "Taxi", "self-driving": "Self-driving"}
+        name = cars.get(leg["mode"]) or f"Flight Number: {leg['flight_number']}"
         word = f"{name}, {route}"
     places = {
         name: day[name] if day[name] == "-" else f"{day[name]}, {here}"
         for name in ("breakfast", "lunch", "dinner", "accommodation")
     }
-    # no ';'
-    sight = day["attraction"] if day["attraction"] == "-" else f"{day['attraction'][0]}, {here}"
-    return {
-        "day": day["days"],
-        "current_city": route,
-        "transportation": word,
-        "attraction": sight,
-        **places,
-    }
+    return {"day": day["days"], "current_city": route, "transportation": word, **places}
 
 
 def test_recorded_plans_of_the_greedy_search_are_the_same_but_for_the_random_sights(
@@ -209,9 +170,12 @@ def test_recorded_plans_of_the_greedy_search_are_the_same_but_for_the_random_sig
         days = greedy_plan(
             Query.model_validate({**case["query"], "query": ""}), real_world, random.Random(0)
         )
-        ours = [{**official(day), "attraction": ""} for day in days or []]
-        theirs = [{**day, "attraction": ""} for day in case["plan"] if day]
-        assert ours == theirs, case["case"]
+        theirs = [
+            {name: value for name, value in day.items() if name != "attraction"}
+            for day in case["plan"]
+            if day
+        ]
+        assert [official(day) for day in days or []] == theirs, case["case"]
 
 
 def test_by_name_and_where_it_cannot_play():

@@ -28,38 +28,25 @@ REQUEST = TravelRequest(
 )
 
 
+_OF_A_RIDE = (
+    *("number", "operator", "depart_city", "depart_station", "arrive_city", "arrive_station"),
+    *("departs_at", "arrives_at", "minutes", "transfers", "price", "currency"),
+)
+
+
 def _ride(
     number: str, ends: tuple[str, str], departs: str, arrives: str, minutes: int, price: float
 ) -> dict[str, Any]:
-    return {
-        "number": number,
-        "operator": "Northern Rail",
-        "depart_city": ends[0],
-        "depart_station": f"{ends[0]} Station",
-        "arrive_city": ends[1],
-        "arrive_station": f"{ends[1]} Station",
-        "departs_at": departs,
-        "arrives_at": arrives,
-        "minutes": minutes,
-        "transfers": 0,
-        "price": price,
-        "currency": "USD",
-    }
+    stations = [name for city in ends for name in (city, f"{city} Station")]
+    values = (number, "Northern Rail", *stations, departs, arrives, minutes, 0, price, "USD")
+    return dict(zip(_OF_A_RIDE, values, strict=True))
 
 
 def _hotel(name: str, price: float, rating: float, address: str) -> dict[str, Any]:
-    return {
-        "name": name,
-        "city": "Wuhan",
-        "checkin_date": "2026-06-26",
-        "checkout_date": "2026-06-28",
-        "room": "double room",
-        "guests": 2,
-        "address": address,
-        "price": price,
-        "currency": "USD",
-        "rating": rating,
-    }
+    stay = {"checkin_date": "2026-06-26", "checkout_date": "2026-06-28"}
+    room = {"room": "double room", "guests": 2, "address": address}
+    paid = {"price": price, "currency": "USD", "rating": rating}
+    return {"name": name, "city": "Wuhan", **stay, **room, **paid}
 
 
 _THERE = [
@@ -77,14 +64,8 @@ _HOTELS = [
 ]
 
 
-_WAY = {
-    "origin": "Riverside Inn",
-    "destination": "Old Lighthouse",
-    "city": "Wuhan",
-    "mode": "walking",
-    "minutes": 18.0,
-    "distance_km": 1.4,
-}
+_WAY = {"origin": "Riverside Inn", "destination": "Old Lighthouse", "city": "Wuhan"}
+_WAY |= {"mode": "walking", "minutes": 18.0, "distance_km": 1.4}
 _PLACE = {"name": "Old Lighthouse", "city": "Wuhan", "address": "1 Rua Nova"}
 _RIDES = ("depart_city_name", "arrival_city_name", "depart_date")
 _ROUTE = ("origin_name", "destination_name", "city_name")

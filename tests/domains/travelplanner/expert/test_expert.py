@@ -65,19 +65,6 @@ def test_a_spender_keeps_every_wish_but_not_the_budget(world, queries):
     assert all(dear >= cheap for dear, cheap in pairs) and len(pairs) < len(tasks)
 
 
-@pytest.mark.parametrize("dialect", ["planner_r1", "compact"])
-def test_it_has_read_whatever_it_names(world, queries, dialect):
-    for episode in episodes(world, queries[:24], dialect):
-        read = "\n".join(call.result for call in episode.transcript.calls)
-        for day in json.loads(episode.transcript.answer or ""):
-            sights = [] if day["attraction"] == "-" else day["attraction"]
-            places = [day["accommodation"], day["breakfast"], day["lunch"], day["dinner"], *sights]
-            leg = {} if day["transportation"] == "-" else day["transportation"]
-            shown = ("flight_number", "duration", "departure_time", "arrival_time")
-            for name in [*places, *(leg.get(key, "-") for key in shown)]:
-                assert name == "-" or json.dumps(name, ensure_ascii=False)[1:-1] in read
-
-
 def test_where_no_plan_exists_it_says_so_and_gives_none(world, queries):
     poor = queries[0].model_copy(update={"budget": 1})
     (episode,) = episodes(world, [poor], "planner_r1")
@@ -88,17 +75,6 @@ def test_where_no_plan_exists_it_says_so_and_gives_none(world, queries):
     assert "'Atlantis' is not a destination" in turn
 
 
-def test_it_passes_in_words_too(world, queries):
-    for episode in episodes(world, queries, "star"):
-        assert episode.verdict is not None and episode.verdict.final, episode.task.request.query
-        turns = [
-            segment.text for segment in episode.transcript.segments if segment.role == "assistant"
-        ]
-        # row S1
-        assert all(turn.startswith("<think>") and turn.count("</think>") == 1 for turn in turns)
-        assert "\nDay 1 (" in turns[-1]
-
-
 @pytest.mark.parametrize("dialect", ["planner_r1", "star"])
 def test_it_turns_pages_until_it_has_read_what_it_names(world, queries, dialect):
     turned = 0
@@ -106,11 +82,8 @@ def test_it_turns_pages_until_it_has_read_what_it_names(world, queries, dialect)
         assert episode.verdict is not None and episode.verdict.final
         read = "\n".join(call.result for call in episode.transcript.calls)
         for day in episode.more["plan"] or []:
-            named = [
-                day[key].rpartition(", ")[0]
-                for key in ("breakfast", "lunch", "dinner", "accommodation")
-            ]
-            assert all(name in read for name in named)
+            for key in ("breakfast", "lunch", "dinner", "accommodation"):
+                assert day[key].rpartition(", ")[0] in read
         turned += sum("page" in call.arguments for call in episode.transcript.calls)
     assert turned > len(queries) // 2
 

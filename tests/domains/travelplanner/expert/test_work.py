@@ -105,29 +105,6 @@ def test_a_meal_that_nobody_asked_for_is_taken_while_one_is_free():
         assert walks[-1].words().endswith(f"Meal {meals - 1}: none.")
 
 
-def test_rows_in_any_order_are_looked_at_to_the_last():
-    rows = [("", row) for _, row in (STAYS[4], STAYS[1], STAYS[0], STAYS[2], STAYS[3])]
-    walk = stay_walk(query(**{"room type": "private room"}), 2, rows, False)
-    assert walk.words() == (
-        "Private room!, 2 nights, 5 people: 211 Private room! 1 6 ok; 159 Private room! 3 no; 66"
-        " Shared room no; 170 Private room! 2 4 no; 190 Private room! 1 6 ok. Stay: Den."
-    )
-    plain = stay_walk(query(), 3, rows, False)
-    assert plain.words() == (
-        "3 nights, 5 people: 211 1 6 ok; 159 3 9 ok; 66 1 9 ok; 170 dear; 190 dear. Stay: Attic."
-    )
-
-
-def test_in_any_order_what_is_wanted_is_eaten_first():
-    rows = [("", row) for _, row in (MEALS[3], MEALS[2], MEALS[0], MEALS[1])]
-    walks = meal_walks(query(cuisine=["French"]), rows, ("Breakfast", "Lunch"), False)
-    assert " ".join(walk.words() for walk in walks) == (
-        "Breakfast, French!: 40 Italian, French! ok; 34 Indian no; 17 Tea no; 26 Bakery no."
-        " Breakfast: Oven. French done. Lunch, 1 free, French done: 40 eaten; 34 Indian ok; 17 Tea"
-        " ok; 26 dear. Lunch: Diner."
-    )
-
-
 def words(cuisine: list[str], rows: list[tuple[str, Restaurant]]) -> str:
     walks = meal_walks(query(cuisine=cuisine), rows, ("Breakfast", "Lunch", "Dinner"), True)
     return " ".join(walk.words() for walk in walks)

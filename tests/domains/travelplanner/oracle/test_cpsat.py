@@ -90,10 +90,3 @@ def test_both_find_the_same_livable_plan(solve_cpsat, seed, count):
         assert theirs.cost_usd == ours.cost_usd, query
         planned += ours.cost_usd is not None
     assert planned >= 5
-
-
-def test_a_request_that_cannot_be_tried_is_infeasible(solve_cpsat):
-    pytest.importorskip("ortools")
-    world = World.in_memory(build_tables("nano", 1))
-    query = any_query(world, random.Random(0)).model_copy(update={"org": "Atlantis"})
-    assert solve_cpsat(query, world, 1) == ("infeasible", None, None)

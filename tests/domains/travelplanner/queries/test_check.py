@@ -22,9 +22,8 @@ def given(world: World, tmp_path_factory: pytest.TempPathFactory) -> list[tuple[
     """Ten requests that can be met, then four that cannot."""
     folder: Path = tmp_path_factory.mktemp("made")
     make_files(world, folder / "good", 10, 5, ALL, workers=1)
-    make_files(
-        world, folder / "bad", 4, 5, replace(ALL, keep="infeasible", slack=(0.6, 0.9)), workers=1
-    )
+    infeasible = replace(ALL, keep="infeasible", slack=(0.6, 0.9))
+    make_files(world, folder / "bad", 4, 5, infeasible, workers=1)
     (folder / "q").write_text((folder / "good").read_text() + (folder / "bad").read_text())
     return list(iter_queries(folder / "q"))
 
@@ -45,9 +44,7 @@ def test_what_is_made_is_found_good_by_one_process_and_by_two(world, given):
     one = list(check_queries(given, world, workers=1))
     assert one == [(line, []) for line in range(1, 15)]
     broken = [
-        (line, changed(query, lambda record: record.update(budget=11)))
-        if line % 3 == 0
-        else (line, query)
+        (line, query if line % 3 else changed(query, lambda record: record.update(budget=11)))
         for line, query in given
     ]
     alone = list(check_queries(broken, world, workers=1))
@@ -105,18 +102,7 @@ def test_too_little_money_is_infeasible_unless_said_so(world, given):
 
 
 def test_a_request_for_another_world_is_no_crash(world, given):
-    problems = kinds_after(
-        world, given[0][1], lambda record: record.update(org="Atlantis", dest="Utopia")
-    )
+    elsewhere = {"org": "Atlantis", "dest": "Utopia"}
+    problems = kinds_after(world, given[0][1], lambda record: record.update(elsewhere))
     assert problems[0] == ("infeasible", "cannot be met: 'Atlantis' is not a city in this world.")
     assert {kind for kind, _ in problems} == {"infeasible", "wrong", "ambiguous"}
-
-
-def test_a_second_request_for_the_same_trip_is_a_duplicate(world, given):
-    query = given[0][1]
-    again = query.model_copy(update={"level": "easy"})
-    found = dict(check_queries([(4, query), (7, given[1][1]), (9, again)], world, workers=1))
-    assert found[4] == found[7] == []
-    assert [(problem.kind, problem.text) for problem in found[9]] == [
-        ("duplicate", "asks for the same trip as line 4")
-    ]

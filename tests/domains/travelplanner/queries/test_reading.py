@@ -13,16 +13,8 @@ from tripwright.errors import UserError
 from tripwright.world.scales import CUISINES
 
 FIELDS = "days date visiting_city_number org dest people_number budget local_constraint".split()
-PLACES = Gazetteer(
-    {
-        "Homer": "Homeland",
-        "Aston": "Westland",
-        "St. Bede": "Westland",
-        "Westland": "Eastland",
-        "Aston Mills": "Homeland",
-        "Sayre": "Oakland",
-    }
-)
+STATES = {"Homer": "Homeland", "Aston": "Westland", "St. Bede": "Westland", "Sayre": "Oakland"}
+PLACES = Gazetteer(STATES | {"Westland": "Eastland", "Aston Mills": "Homeland"})
 TRIP = "a 3-day trip from Homer to Aston from March 3rd to March 5th, 2022"
 
 
@@ -39,36 +31,25 @@ def wishes(text: str) -> dict[str, Any]:
 def test_every_training_request_is_read_exactly(travelplanner, real_world):
     records = read_lines(travelplanner / "queries" / "train.jsonl")
     places = Gazetteer(real_world.cities)
-    differing = []
+    assert len(records) == 45
     for record in records:
         found = complete({"query": record["query"]}, places)
         assert set(found.inferred) >= {*FIELDS} - {"local_constraint"}
-        differing += [
-            (record["idx"], field) for field in FIELDS if found.record[field] != record[field]
-        ]
-    assert len(records) == 45
-    assert differing == []
+        for field in FIELDS:
+            assert found.record[field] == record[field], (record["idx"], field)
 
 
 def test_a_given_value_wins_and_is_not_called_inferred():
-    found = complete(
-        {
-            "query": f"Plan {TRIP} for 2 people, $900.",
-            "budget": 5,
-            "people_number": None,
-            "date": None,
-        },
-        PLACES,
-    )
+    one = {"query": f"Plan {TRIP} for 2 people, $900."}
+    found = complete(one | {"budget": 5, "people_number": None, "date": None}, PLACES)
     assert found.record["budget"] == 5
     assert found.record["people_number"] is None  # the official code has an answer to a null party
     assert found.record["date"] == ["2022-03-03", "2022-03-04", "2022-03-05"]
     assert not {"budget", "people_number"} & set(found.inferred)
-    assert {"date", "org", "house rule", "cuisine", "room type", "transportation"} <= set(
-        found.inferred
-    )
-    one = {"query": f"Plan {TRIP} for 2 people, $900.", "visiting_city_number": 1}
-    assert complete(one | {"org": ["Boston"]}, PLACES).record["org"] == ["Boston"]
+    wishes = {"house rule", "cuisine", "room type", "transportation"}
+    assert {"date", "org"} | wishes <= set(found.inferred)
+    given = {"visiting_city_number": 1, "org": ["Boston"]}
+    assert complete(one | given, PLACES).record["org"] == ["Boston"]
 
 
 def test_a_whole_record_needs_no_text():
@@ -228,25 +209,20 @@ def test_a_refusal_says_which_fields_and_what_was_read_all_the_same():
     assert "people_number" not in refused.value.fields
 
 
+NO_FLIGHT = {"transportation": "no flight"}
+NO_DRIVING = {"transportation": "no self-driving"}
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("We have no specific preferences about house rules, cuisine or transportation.", {}),
         ("We are open to flights, and we do not mind driving.", {}),
-        (
-            "We would prefer a journey that does not involve flying.",
-            {"transportation": "no flight"},
-        ),
-        ("Flights are off the table.", {"transportation": "no flight"}),
-        (
-            "We don\u2019t plan to self-drive but are open to flights.",
-            {"transportation": "no self-driving"},
-        ),
-        ("Please plan a journey without any flights.", {"transportation": "no flight"}),
-        (
-            "We cannot drive, so we will not be driving on this trip.",
-            {"transportation": "no self-driving"},
-        ),
+        ("We would prefer a journey that does not involve flying.", NO_FLIGHT),
+        ("Flights are off the table.", NO_FLIGHT),
+        ("We don\u2019t plan to self-drive but are open to flights.", NO_DRIVING),
+        ("Please plan a journey without any flights.", NO_FLIGHT),
+        ("We cannot drive, so we will not be driving on this trip.", NO_DRIVING),
         ("Rooms must not be shared.", {"room type": "not shared room"}),
         (
             "We prefer non-shared rooms that are pet-friendly.",

@@ -26,13 +26,8 @@ from tripwright.domains.travelplanner.query import LocalConstraint, Query
 from tripwright.world.generator import build_world
 from tripwright.world.scales import CUISINES
 
-PLACES = {
-    "Homer": "Homeland",
-    "Aston": "Westland",
-    "St. Bede": "Westland",
-    "Westland": "Eastland",
-    "Aston Mills": "Homeland",
-}
+PLACES = {"Homer": "Homeland", "Aston Mills": "Homeland", "Westland": "Eastland"}
+PLACES |= {"Aston": "Westland", "St. Bede": "Westland"}
 
 
 def drawn(
@@ -54,26 +49,15 @@ def drawn(
         "transportation": rng.choice([None, *TRANSPORTATION]),
         "cuisine": rng.choice((None, rng.sample(CUISINES, rng.randint(1, 4)))),
     }
-    fields = {
-        "org": org,
-        "dest": (
-            rng.choice([city for city in cities if city != org])
-            if count == 1
-            else rng.choice(states)
-        ),
-        "days": days,
-        "visiting_city_number": count,
-        "date": [(first + timedelta(day)).isoformat() for day in range(days)],
-        "people_number": rng.randint(1, 40 if odd else 8),
-        "budget": (
-            rng.choice((rng.randrange(100, 20_000, 10), rng.randrange(10_000, 2_000_000) / 100))
-            if odd
-            else rng.randrange(100, 20_000, 100)
-        ),
-        "local_constraint": dict.fromkeys(wishes) if rng.random() < 0.25 else wishes,
-        "query": "",
-    }
-    return Query.model_validate({**fields, **given})
+    dest = rng.choice([city for city in cities if city != org] if count == 1 else states)
+    fields: dict[str, Any] = {"org": org, "dest": dest, "days": days, "visiting_city_number": count}
+    fields |= {"date": [(first + timedelta(day)).isoformat() for day in range(days)]}
+    fields |= {"people_number": rng.randint(1, 40 if odd else 8)}
+    fields |= {"budget": rng.randrange(100, 20_000, 10 if odd else 100)}
+    if odd and rng.random() < 0.5:
+        fields["budget"] = rng.randrange(10_000, 2_000_000) / 100
+    asked = dict.fromkeys(wishes) if rng.random() < 0.25 else wishes
+    return Query.model_validate({**fields, "local_constraint": asked, "query": "", **given})
 
 
 def wrong(query: Query, style: Style, rng: random.Random, places: Gazetteer) -> list[str]:
@@ -86,12 +70,8 @@ def wrong(query: Query, style: Style, rng: random.Random, places: Gazetteer) -> 
 def test_the_text_alone_gives_every_field_back(style, odd):
     rng, places = random.Random(3), Gazetteer(PLACES)
     cities, states = list(PLACES), sorted(set(PLACES.values()))
-    found = [
-        each
-        for _ in range(250)
-        for each in wrong(drawn(rng, cities, states, odd), style, rng, places)
-    ]
-    assert found == []
+    for _ in range(250):
+        assert wrong(drawn(rng, cities, states, odd), style, rng, places) == []
 
 
 def test_every_name_of_the_real_world_is_read_in_every_role(real_world):
@@ -118,9 +98,8 @@ def test_the_names_of_a_generated_world_are_read(tmp_path):
     world = build_world(tmp_path / "world", "nano", 5)
     rng, places = random.Random(6), Gazetteer(world.cities)
     cities, states = list(world.cities), list(world.states)
-    assert [
-        each for _ in range(200) for each in wrong(drawn(rng, cities, states), "rich", rng, places)
-    ] == []
+    for _ in range(200):
+        assert wrong(drawn(rng, cities, states), "rich", rng, places) == []
 
 
 def test_thousands_of_frames_and_equal_seeds_give_equal_texts():
@@ -140,58 +119,18 @@ def test_the_grammar_says_nothing_twice_runs_on_or_leads_the_wrong_way():
         sentences = re.split(r"(?<=[.?!]) ", text)
         leads = [sentence.startswith(tuple(phrases()["lead_ins"])) for sentence in sentences]
         assert not any(both == (True, True) for both in pairwise(leads)), text
-        assert all(
-            sentence.count(", and we") + sentence.count(", and I ") < 2 for sentence in sentences
-        ), text
+        assert all(len(re.findall(", and (we|I )", each)) < 2 for each in sentences), text
         assert not re.search(r"ending in|departing from \w+ to |starting from \w+ to ", text), text
-        left = [
-            at for at, sentence in enumerate(sentences) if sentence.startswith("Everything else")
-        ]
-        closings = {
-            said.format(us=us, We=we)
-            for said in phrases()["closings"]
-            for us, we in (("us", "We"), ("me", "I"))
-        }
+        left = [at for at, each in enumerate(sentences) if each.startswith("Everything else")]
+        people = (("us", "We"), ("me", "I"))
+        said = phrases()["closings"]
+        closings = {each.format(us=us, We=we) for each in said for us, we in people}
         assert all(set(sentences[at + 1 :]) <= closings for at in left), text
-
-
-def test_plain_is_the_default_and_keeps_its_frames():
-    wishes = {"house rule": "pets", "cuisine": ["Italian", "French"], "transportation": "no flight"}
-    rng = random.Random(0)
-    query = trip(
-        dest="Westland",
-        **{**several(2), "date": DATES[3:8]},
-        people_number=3,
-        budget=1700,
-        local_constraint=wishes,
-    )
-    texts = [word_query(rng, query, "plain") for _ in range(2)]
-    asked = (
-        " The accommodation must allow pets. We would like to eat Italian and French food. We do"
-        " not want to fly."
-    )
-    assert (
-        texts
-        == [
-            "Could you create a 5-day travel plan for 3 people departing from Homer and visiting 2"
-            " cities in Westland, from 2022-03-04 to 2022-03-08? The budget is $1,700." + asked
-        ]
-        * 2
-    )
 
 
 def test_the_phrasing_of_the_training_requests_occurs():
     dates = ["2022-03-16", "2022-03-17", "2022-03-18"]
-    given = {
-        "days": 3,
-        "visiting_city_number": 1,
-        "dest": "Aston",
-        "date": dates,
-        "people_number": 1,
-        "budget": 1700,
-        "local_constraint": {},
-    }
-    query = drawn(random.Random(1), ["Homer", "St. Bede"], ["Westland"], **given)
+    query = trip(date=dates, people_number=1, budget=1700)
     texts = (word_query(random.Random(seed), query, "rich") for seed in range(3000))
     said = "\n".join(texts).lower()
     phrases = """from March 16th to March 18th, 2022; between March 16th and March 18th, 2022;
@@ -199,9 +138,8 @@ def test_the_phrasing_of_the_training_requests_occurs():
         I will be traveling alone; I have no specific preferences; my new budget is adjusted to $;
         has been adjusted from $; Please help me plan a; Could you; Thank you!; spanning 3 days;
         for three days"""
-    assert [
-        phrase for each in phrases.split(";") if (phrase := each.strip().lower()) not in said
-    ] == []
+    for phrase in phrases.split(";"):
+        assert phrase.strip().lower() in said
 
 
 @pytest.mark.parametrize(
@@ -219,12 +157,6 @@ def test_the_phrasing_of_the_training_requests_occurs():
 def test_what_no_text_can_say_is_named(given, problem):
     query = drawn(random.Random(1), ["Homer", "Aston"], ["Westland"])
     assert unwordable(query) is None
-    assert problem in (unwordable(query.model_copy(update={**given, **constraint(given)})) or "")
-
-
-def constraint(given: dict[str, Any]) -> dict[str, Any]:
-    return (
-        {"local_constraint": LocalConstraint.model_validate(given["local_constraint"])}
-        if "local_constraint" in given
-        else {}
-    )
+    if wishes := given.get("local_constraint"):
+        given = {"local_constraint": LocalConstraint.model_validate(wishes)}
+    assert problem in (unwordable(query.model_copy(update=given)) or "")
