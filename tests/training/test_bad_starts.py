@@ -86,6 +86,20 @@ def cut_header(model: Path) -> None:
     last.write_bytes(last.read_bytes()[:100])
 
 
+def lose_all(model: Path) -> None:
+    for file in [*shards(model), model / INDEX]:
+        file.unlink()
+
+
+def lose_tokenizer(model: Path) -> None:
+    for file in model.glob("token*"):
+        file.unlink()
+
+
+def not_found(model: Path) -> None:
+    shards(model)[0].write_text("<html>Not found</html>")
+
+
 def lose_a_weight(model: Path) -> None:
     """Every file is whole, and one weight in none of them."""
     weights = {name: t for shard in shards(model) for name, t in load_file(shard).items()}
@@ -117,44 +131,26 @@ NO_TOOLS = (
     " add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
 NO_TOOL_ROLE = NO_TOOLS.replace("in messages", "in messages if m.role != 'tool'")
-SLIDING = {"layer_types": ["full_attention", "sliding_attention"], "sliding_window": 64}
+SLIDING: dict[str, Any] = {"layer_types": ["full_attention", "sliding_attention"]}
+SLIDING |= {"sliding_window": 64, "use_sliding_window": True}
+HYBRID = {"model_type": "qwen3_5_text", "layer_types": ["linear_attention", "full_attention"]}
+DYNAMIC = {"rope_type": "dynamic", "rope_theta": 1e4, "factor": 2.0}
 AT_LOADING = {
     "no config": (lambda m: (m / "config.json").unlink(), "No model could be loaded .*config"),
     "another architecture": (config(model_type="gpt2"), "has 'gpt2'. Let a server play it.*verl"),
-    "hybrid attention": (
-        config(model_type="qwen3_5_text", layer_types=["linear_attention", "full_attention"]),
-        "has 'qwen3_5_text' with layers of full_attention, linear_attention. Let a server",
-    ),
+    "hybrid attention": (config(**HYBRID), "with layers of full_attention, linear_attention. Let"),
     "a model that sees": (config(model_type="qwen3_5"), "has 'qwen3_5' with layers of .*linear"),
     "an unheard-of architecture": (config(model_type="x"), "No model could be loaded .*`x`"),
-    "sliding windows": (
-        config(**SLIDING, use_sliding_window=True),
-        r"sliding-window attention \(64 tokens\). Where no context is longer, set",
-    ),
-    "positions that depend on the length": (
-        config(rope_parameters={"rope_type": "dynamic", "rope_theta": 1e4, "factor": 2.0}),
-        "computes rope_type default, linear, llama3, yarn; this model has 'dynamic'",
-    ),
+    "sliding windows": (config(**SLIDING), r"sliding-window attention \(64 tokens\). Where no"),
+    "positions that depend on the length": (config(rope_parameters=DYNAMIC), "has 'dynamic'"),
     "another activation": (config(hidden_act="gelu"), "computes hidden_act silu; .* 'gelu'"),
-    "a file missing": (
-        lambda m: shards(m)[1].unlink(),
-        r"model-00002-of-\d+.safetensors is missing.*to its end",
-    ),
-    "all files missing": (
-        lambda m: [f.unlink() for f in [*shards(m), m / INDEX]],
-        "model.safetensors is missing",
-    ),
+    "a file missing": (lambda m: shards(m)[1].unlink(), r"model-00002-of-\d+.* is missing.*end"),
+    "all files missing": (lose_all, "model.safetensors is missing"),
     "a file cut short": (shorten, "or cut short .*to its end"),
     "a file cut in its header": (cut_header, "or cut short .*to its end"),
-    "a file that is a page of HTML": (
-        lambda m: shards(m)[0].write_text("<html>Not found</html>"),
-        "no safetensors file, .*to its end",
-    ),
+    "a file that is a page of HTML": (not_found, "no safetensors file, .*to its end"),
     "an empty index": (lambda m: (m / INDEX).write_text("{}"), "names no weights. Download it"),
-    "no tokenizer": (
-        lambda m: [f.unlink() for f in m.glob("token*")],
-        "No tokenizer in .*: expected tokenizer.json",
-    ),
+    "no tokenizer": (lose_tokenizer, "No tokenizer in .*: expected tokenizer.json"),
     "a tokenizer of another model": (more_tokens, "they do not belong together. Copy the model's"),
 }
 WITH_ITS_DIALECT = {

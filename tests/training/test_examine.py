@@ -21,6 +21,7 @@ from tripwright.errors import UserError
 from tripwright.evals.report.folder import ReportedRun
 from tripwright.evals.report.sections import metrics_section
 from tripwright.inference.local import load_model
+from tripwright.llm.endpoint import Pace
 from tripwright.runs import episodes
 from tripwright.statistics.rates import rate
 from tripwright.training import held_out, stages
@@ -49,23 +50,28 @@ def trained(recipe: Any, tmp_path: Path) -> Path:
     return run.folder
 
 
+@pytest.fixture
+def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody waits between attempts."""
+    monkeypatch.setattr(Pace, "sleep", lambda pace, seconds: True)
+
+
 def test_every_finished_stage_is_examined_and_nothing_twice(recipe, trained, capsys, monkeypatch):
     examine.examine(Path("tiny.toml"), trained)
     printed = capsys.readouterr().out
-    assert "strict" in printed
-    assert "expert" in printed
-    assert "after_sft" in printed
+    assert all(word in printed for word in ("strict", "expert", "after_sft"))
     assert "after_rl" not in printed
     assert json.loads((trained / "eval/after_sft/score.json").read_text())["rules"] == "strict"
 
     stages.take(RunFolder(trained, recipe), "rl")
     held = list[str]()
     play = held_out.run_episodes
-    monkeypatch.setattr(
-        held_out,
-        "run_episodes",
-        lambda *args, **more: (held.append(args[2].name), play(*args, **more))[1],
-    )
+
+    def noted(*args: Any, **more: Any) -> Any:
+        held.append(args[2].name)
+        return play(*args, **more)
+
+    monkeypatch.setattr(held_out, "run_episodes", noted)
     examine.examine(Path("tiny.toml"), trained)
     printed = capsys.readouterr().out
     assert held == ["after_rl", "emptied_tools"]
@@ -84,19 +90,16 @@ def test_without_a_model_nothing_is_made(recipe, tmp_path):
 
 def test_other_conditions_are_refused(recipe, trained, tmp_path, monkeypatch, capsys):
     examine.examine(Path("tiny.toml"), trained)
-    official = dataclasses.replace(
-        recipe, evaluation=dataclasses.replace(recipe.evaluation, rules="official")
-    )
+    evaluation = dataclasses.replace(recipe.evaluation, rules="official")
+    official = dataclasses.replace(recipe, evaluation=evaluation)
     monkeypatch.setattr("tripwright.training.recipe.load_recipe", lambda path, changes=(): official)
     with pytest.raises(UserError, match="under other conditions: rules: strict -> official. Put"):
         examine.examine(Path("tiny.toml"), trained)
 
 
 def test_requests_without_levels_and_an_evaluation_without_scores(recipe, tmp_path, monkeypatch):
-    none: dict[str, Any] = {
-        "metrics": {"final": rate(0, 0)},
-        "parties": {"2": {"final": rate(0, 0)}},
-    }
+    final = {"final": rate(0, 0)}
+    none: dict[str, Any] = {"metrics": final, "parties": {"2": final}}
     monkeypatch.setattr(held_out.HeldOut, "play", lambda *args: none)
     run = RunFolder(tmp_path / "run", recipe)
     held_out.measure_difficulty(run)
@@ -107,11 +110,9 @@ def test_a_model_is_examined_with_the_prompt_that_it_is_trained_on(recipe, tmp_p
     """Dialect planner_r1 shows its tools through the chat template: a prompt without their schemas
     is another prompt."""
     shape = dataclasses.replace(recipe.model.shape, positions=8192)
-    official = dataclasses.replace(
-        recipe,
-        dialect=DialectSettings("planner_r1", max_turns=1, max_turn_tokens=8, context_tokens=8192),
-        model=dataclasses.replace(recipe.model, shape=shape),
-    )
+    dialect = DialectSettings("planner_r1", max_turns=1, max_turn_tokens=8, context_tokens=8192)
+    model = dataclasses.replace(recipe.model, shape=shape)
+    official = dataclasses.replace(recipe, dialect=dialect, model=model)
     run = RunFolder(tmp_path / "run", official)
     stages.make(run)
     model, tokenizer = load_model(run.model("start"))
@@ -134,18 +135,13 @@ def test_a_recipe_with_requests_of_its_own_is_examined_in_its_own_place(
     world = write_world(tmp_path / "world", build_tables("nano", 5))
     files = {}
     for name, seed in (("train", 1), ("exam", 2)):
-        files[name] = tmp_path / f"{name}.jsonl"
-        queries = make_queries(world, 3, seed)
-        write_lines(files[name], (query.record() for query in queries))
+        queries = (query.record() for query in make_queries(world, 3, seed))
+        files[name] = write_lines(tmp_path / f"{name}.jsonl", queries)
     data = dataclasses.replace(recipe.data, world=str(world.folder), queries=str(files["train"]))
-    own = dataclasses.replace(
-        recipe,
-        data=data,
-        dialect=DialectSettings(dialect, max_turn_tokens=8, context_tokens=8192),
-        model=dataclasses.replace(
-            recipe.model, shape=dataclasses.replace(recipe.model.shape, positions=8192)
-        ),
-    )
+    spoken = DialectSettings(dialect, max_turn_tokens=8, context_tokens=8192)
+    shape = dataclasses.replace(recipe.model.shape, positions=8192)
+    model = dataclasses.replace(recipe.model, shape=shape)
+    own = dataclasses.replace(recipe, data=data, dialect=spoken, model=model)
     run = RunFolder(tmp_path / "run", own)
     stages.make(run)
     shutil.copytree(run.model("start"), run.model("rl"))
@@ -159,7 +155,7 @@ def test_a_recipe_with_requests_of_its_own_is_examined_in_its_own_place(
     assert card["queries"]["path"] == str(files["exam"])
 
 
-def test_a_server_that_has_the_model_plays_it_as_it_is_played_here(recipe, trained):
+def test_a_server_that_has_the_model_plays_it_as_it_is_played_here(at_once, recipe, trained):
     """Greedy, in fp32: the same tokens. The server says which stage it has."""
 
     def said() -> list[list[int]]:
@@ -194,13 +190,10 @@ def test_the_exam_asks_nothing_that_chose_the_checkpoint(recipe, trained, tmp_pa
     world = write_world(tmp_path / "world", build_tables("nano", 5))
     queries, files = [query.record() for query in make_queries(world, 4, 1)], {}
     for name, part in (("chosen", queries[:3]), ("apart", queries[3:]), ("exam", queries[2:])):
-        files[name] = str(tmp_path / f"{name}.jsonl")
-        write_lines(Path(files[name]), part)
-    own = dataclasses.replace(
-        recipe,
-        data=dataclasses.replace(recipe.data, world=str(world.folder), queries=files["apart"]),
-        validation=ValidationSettings(every=2, file=files["chosen"]),
-    )
+        files[name] = str(write_lines(tmp_path / f"{name}.jsonl", part))
+    data = dataclasses.replace(recipe.data, world=str(world.folder), queries=files["apart"])
+    validation = ValidationSettings(every=2, file=files["chosen"])
+    own = dataclasses.replace(recipe, data=data, validation=validation)
     for name, both in (("chosen", "3 of the exam's 3"), ("exam", "1 of the exam's 2")):
         exam = dataclasses.replace(own.evaluation, file=files[name])
         with pytest.raises(UserError, match=f"{both} requests .* choose the checkpoint, too"):
@@ -209,7 +202,7 @@ def test_the_exam_asks_nothing_that_chose_the_checkpoint(recipe, trained, tmp_pa
     held_out.check_apart(dataclasses.replace(own, evaluation=exam))
 
 
-def test_the_server_of_a_finished_model_is_shown_no_token(tmp_path, monkeypatch):
+def test_the_server_of_a_finished_model_is_shown_no_token(at_once, tmp_path, monkeypatch):
     """It may be anybody's; the token is for changing weights."""
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UserError, match="answers at"):

@@ -52,9 +52,8 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 def recipe(tiny_recipe: Any) -> Any:
     """With dropout, a reference model, and a bonus that moves the weights where no episode is worth
     anything."""
-    settings = replace(
-        tiny_recipe.rl.settings, steps=4, entropy_bonus=0.1, kl=grpo.Kl(0.01), optimizer=ADAMW
-    )
+    told = {"steps": 4, "entropy_bonus": 0.1, "kl": grpo.Kl(0.01), "optimizer": ADAMW}
+    settings = replace(tiny_recipe.rl.settings, **told)
     return replace(
         tiny_recipe,
         model=replace(tiny_recipe.model, lora=LoraSettings(rank=4, alpha=8.0, dropout=0.1)),
@@ -104,12 +103,9 @@ def test_killed_in_every_stage_it_ends_with_the_same_adapter(recipe, tmp_path, m
     assert all(map(same, adapters, (adapter(killed, stage) for stage in STAGES)))
     assert not same(adapters[0], adapters[1]) and not same(adapters[1], adapters[2])
     # of the base, checkpoints and models hold nothing
-    states = [
-        state for of in held[-1]["optimizers"] for state in of["state"].values() if len(state) == 3
-    ]
-    assert len(states) == len(adapters[0]) and all(
-        loop["model"].keys() == adapters[0].keys() for loop in held
-    )
+    states = [state for of in held[-1]["optimizers"] for state in of["state"].values()]
+    assert sum(len(state) == 3 for state in states) == len(adapters[0])
+    assert all(loop["model"].keys() == adapters[0].keys() for loop in held)
     base, _ = load_model(whole.model("start"))
     for stage in STAGES:
         names = {path.name for path in whole.model(stage).glob("*.safetensors")}
@@ -140,22 +136,16 @@ def test_ppo_trains_beside_a_base_of_bf16_and_another_run_begins_from_it(recipe,
     model, tokenizer = load_model(start.model("start"))
     start.save("sft", model.bfloat16(), tokenizer)
     settings = PpoSettings(steps=2, prompts_per_step=2, optimizer=ADAMW, entropy_bonus=0.1)
-    recipe = replace(
-        recipe,
-        model=replace(recipe.model, pretrained=str(start.model("sft"))),
-        copy_pretraining=None,
-        sft=None,
-        rl=Reinforcement("ppo", settings),
-    )
+    model, rl = replace(recipe.model, pretrained=str(start.model("sft"))), ("ppo", settings)
+    recipe = replace(recipe, model=model, copy_pretraining=None, sft=None, rl=Reinforcement(*rl))
     run = RunFolder(tmp_path / "run", recipe)
     stages.make(run)
     stages.take(run, "rl")
     model, _ = load_model(run.model("rl"))
     beside = dict(adapter_parameters(model))
     assert {p.dtype for p in beside.values()} == {torch.float32}
-    assert {p.dtype for name, p in model.named_parameters() if name not in beside} == {
-        torch.bfloat16
-    }
+    below = {p.dtype for name, p in model.named_parameters() if name not in beside}
+    assert below == {torch.bfloat16}
     assert all(p.abs().max() > 0 for name, p in beside.items() if "lora_B" in name)
 
     again = replace(recipe, model=replace(recipe.model, pretrained=str(run.model("rl"))))

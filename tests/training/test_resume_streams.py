@@ -40,11 +40,9 @@ def recipe(tiny_recipe: Any) -> Any:
 
 @pytest.fixture
 def given(recipe: Any, tmp_path: Path) -> Any:
-    world, file = (
-        write_world(tmp_path / "world", build_tables("nano", 3)),
-        tmp_path / "queries.jsonl",
-    )
-    write_lines(file, (query.record() for query in make_queries(world, 5, 1)))
+    world = write_world(tmp_path / "world", build_tables("nano", 3))
+    queries = (query.record() for query in make_queries(world, 5, 1))
+    file = write_lines(tmp_path / "queries.jsonl", queries)
     return replace(recipe, data=replace(recipe.data, world=str(world.folder), queries=str(file)))
 
 
@@ -64,11 +62,8 @@ def test_trips_go_on_where_they_were(at, kind, recipe, given):
 
 def test_a_trip_far_on_is_found_without_those_before_it(recipe, monkeypatch):
     made: list[int] = []
-    monkeypatch.setattr(
-        generator,
-        "build_tables",
-        lambda scale, seed: made.append(seed) or build_tables(scale, seed),
-    )
+    build = lambda scale, seed: made.append(seed) or build_tables(scale, seed)  # noqa: E731
+    monkeypatch.setattr(generator, "build_tables", build)
     trips = trips_of(recipe, RL)
     trips.load_state_dict({"position": 50_000})
     assert next(trips).id == "train-50000"
@@ -85,14 +80,10 @@ def test_a_trip_can_be_asked_for_again_and_moves_nothing(recipe):
 
 
 def test_trips_are_those_that_the_worlds_give_in_order(recipe):
-    world = World.in_memory(build_tables("nano", 5))
-    expected = [query.query for query in make_queries(world, 3, 5, Mix(levels=(0, 1, 0)))]
-    assert [
-        query.query
-        for query, _ in itertools.islice(
-            GeneratedTrips(domain_named("travelplanner"), ("nano",), 5, 3, Mix(levels=(0, 1, 0))), 3
-        )
-    ] == expected
+    world, mix = World.in_memory(build_tables("nano", 5)), Mix(levels=(0, 1, 0))
+    trips = GeneratedTrips(domain_named("travelplanner"), ("nano",), 5, 3, mix)
+    found = [query.query for query, _ in itertools.islice(trips, 3)]
+    assert found == [query.query for query in make_queries(world, 3, 5, mix)]
 
 
 def test_training_takes_its_scales_in_turn_and_the_exam_has_its_own(recipe):
@@ -138,14 +129,8 @@ def test_stages_never_share_a_world_with_each_other_or_with_the_exam(recipe):
         for stage in range(3)
         for each in (recipe, later)
     ]
-    names.append(
-        {
-            world.name
-            for _, world in itertools.islice(
-                GeneratedTrips(domain_named("travelplanner"), ("nano",), UNSEEN_WORLDS, 3), 8
-            )
-        }
-    )
+    unseen = GeneratedTrips(domain_named("travelplanner"), ("nano",), UNSEEN_WORLDS, 3)
+    names.append({world.name for _, world in itertools.islice(unseen, 8)})
     assert all(not a & b for i, a in enumerate(names) for b in names[i + 1 :])
 
 
@@ -154,13 +139,16 @@ def test_stages_never_share_a_world_with_each_other_or_with_the_exam(recipe):
 
 def transcripts(recipe: Any, tokenizer: Any) -> ExpertTranscripts:
     dialect = recipe.dialect.dialect()
-    return ExpertTranscripts(
-        trips_of(recipe, COLD_START), dialect, ChatFormat(tokenizer, dialect.schemas())
-    )
+    chat = ChatFormat(tokenizer, dialect.schemas())
+    return ExpertTranscripts(trips_of(recipe, COLD_START), dialect, chat)
+
+
+def limited(recipe: Any, **limits: Any) -> Any:
+    return replace(recipe, dialect=replace(recipe.dialect, **limits))
 
 
 def test_transcripts_go_on_where_they_were(recipe, nano_tokenizer):
-    roomy = replace(recipe, dialect=replace(recipe.dialect, max_turn_tokens=None))
+    roomy = limited(recipe, max_turn_tokens=None)
     whole = list(itertools.islice(transcripts(roomy, nano_tokenizer), 5))
     first, second = transcripts(roomy, nano_tokenizer), transcripts(roomy, nano_tokenizer)
     assert [next(first).token_ids for _ in range(2)] == [t.token_ids for t in whole[:2]]
@@ -170,15 +158,13 @@ def test_transcripts_go_on_where_they_were(recipe, nano_tokenizer):
 
 
 def test_turns_that_playing_would_cut_are_counted(recipe, nano_tokenizer):
-    tight = replace(recipe, dialect=replace(recipe.dialect, max_turn_tokens=60))
+    tight = limited(recipe, max_turn_tokens=60)
     source, again = transcripts(tight, nano_tokenizer), transcripts(tight, nano_tokenizer)
     next(source), next(source)
     assert source.cut_turns == 1.0  # every plan is longer
     again.load_state_dict(json.loads(json.dumps(source.state_dict())))
     assert again.cut_turns == 1.0
-    roomy = transcripts(
-        replace(recipe, dialect=replace(recipe.dialect, max_turn_tokens=None)), nano_tokenizer
-    )
+    roomy = transcripts(limited(recipe, max_turn_tokens=None), nano_tokenizer)
     next(roomy)
     assert roomy.cut_turns == 0.0
 
@@ -187,21 +173,11 @@ def test_limits_too_tight_for_the_expert_are_told_and_not_waited_for(
     recipe, nano_tokenizer, monkeypatch
 ):
     monkeypatch.setattr(trips_module, "MOST_IN_VAIN", 5)
-    tight = transcripts(
-        replace(recipe, dialect=replace(recipe.dialect, max_turns=2)), nano_tokenizer
-    )
-    with pytest.raises(
-        UserError,
-        match=(
-            r"no answer within the limits of dialect 'compact' .*ended by max_turns after"
-            r" \d+ tokens\)"
-        ),
-    ):
+    tight = transcripts(limited(recipe, max_turns=2), nano_tokenizer)
+    with pytest.raises(UserError, match=r"dialect 'compact' .*by max_turns after \d+ tokens\)"):
         next(tight)
     assert tight.trips.position == 5
-    tight = transcripts(
-        replace(recipe, dialect=replace(recipe.dialect, max_turns=2)), nano_tokenizer
-    )
+    tight = transcripts(limited(recipe, max_turns=2), nano_tokenizer)
     # what was in vain before a stop counts
     tight.load_state_dict({"trips": {"position": 5}, "taught": 0, "in_vain": 4})
     with pytest.raises(UserError, match="5 trips in a row"):
@@ -213,25 +189,22 @@ def test_limits_too_tight_for_the_expert_are_told_and_not_waited_for(
 
 
 def test_the_same_data_has_the_same_hashes(recipe, given):
-    assert data_identity(recipe) == data_identity(replace(recipe, seed=7)) and set(
-        data_identity(recipe)
-    ) == {"generator"}
-    assert data_identity(given) == data_identity(given) and set(data_identity(given)) == {
-        "world",
-        "queries",
-    }
+    assert data_identity(recipe) == data_identity(replace(recipe, seed=7))
+    assert data_identity(given) == data_identity(given)
+    assert [set(data_identity(each)) for each in (recipe, given)] == [
+        {"generator"},
+        {"world", "queries"},
+    ]
     for other in ({"scale": "small"}, {"training_scales": ("nano", "nano_alike")}):
-        assert data_identity(recipe) != data_identity(
-            replace(recipe, data=replace(recipe.data, **other))
-        )
+        elsewhere = replace(recipe, data=replace(recipe.data, **other))
+        assert data_identity(recipe) != data_identity(elsewhere)
 
 
 def test_a_generator_that_makes_something_else_has_another_hash(recipe, monkeypatch):
     before = data_identity(recipe)
     data_source.generator_fingerprint.cache_clear()
-    monkeypatch.setattr(
-        generator, "build_tables", lambda scale, seed: build_tables(scale, seed + 1)
-    )
+    build = lambda scale, seed: build_tables(scale, seed + 1)  # noqa: E731
+    monkeypatch.setattr(generator, "build_tables", build)
     after = data_identity(recipe)
     data_source.generator_fingerprint.cache_clear()
     assert before != after

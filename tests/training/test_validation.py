@@ -41,13 +41,12 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 def recipe(tiny_recipe: Any, request: pytest.FixtureRequest) -> Recipe:
     """Four steps of RL (or of SFT, where a test asks for it) from a fresh model, sampled where it
     is validated; RL's bonus moves weights where no episode is worth anything."""
-    rl = replace(tiny_recipe.rl.settings, steps=4, entropy_bonus=0.1)
-    is_rl = getattr(request, "param", "rl") == "rl"
+    rl = Reinforcement("grpo", replace(tiny_recipe.rl.settings, steps=4, entropy_bonus=0.1))
+    sft, is_rl = replace(tiny_recipe.sft, steps=4), getattr(request, "param", "rl") == "rl"
     return replace(
         tiny_recipe,
+        **({"sft": None, "rl": rl} if is_rl else {"sft": sft, "rl": None}),
         copy_pretraining=None,
-        sft=None if is_rl else replace(tiny_recipe.sft, steps=4),
-        rl=Reinforcement("grpo", rl) if is_rl else None,
         evaluation=replace(tiny_recipe.evaluation, decoding=Decoding(0.7, 0.9)),
         validation=ValidationSettings(every=2, queries=3, metric="dense_reward", keep="all"),
         checkpoint=CheckpointSettings(every_steps=None, every_minutes=None),
@@ -83,8 +82,7 @@ def stage(recipe: Recipe) -> str:
 
 def score(run: RunFolder, step: int) -> dict[str, Any]:
     folder = run.folder / "eval" / f"validation-step-{step}"
-    read: dict[str, Any] = json.loads((folder / "score.json").read_text())
-    return read
+    return json.loads((folder / "score.json").read_text())  # type: ignore[no-any-return]
 
 
 def same(one: dict[str, Any], other: dict[str, Any]) -> bool:
@@ -148,9 +146,8 @@ def test_a_killed_validation_goes_on_with_the_same_weights(
     killed = trained(folder, recipe)
     after = (folder / f"eval/validation-step-{step}/transcripts.jsonl").read_text()
     assert after.startswith(before)
-    assert same(weights(whole, stage(recipe)), weights(killed, stage(recipe))) and metrics(
-        whole
-    ) == metrics(killed)
+    assert same(weights(whole, stage(recipe)), weights(killed, stage(recipe)))
+    assert metrics(whole) == metrics(killed)
     assert all(played(whole, n) == played(killed, n) for n in (0, 2, 4))
 
 
