@@ -257,6 +257,12 @@ def test_comfort_has_steps_and_the_budget_is_cut_where_it_has_no_lower_one(
     assert found.values == {**values, **({"budget_usd": budget} if budget else {})}
 
 
+def test_a_city_that_was_left_out_can_come_back():
+    values = {**read("trips", TRIP).values, "without": ["Kendale Market", "Keldon"]}
+    found = TRIPS.change("add Keldon and without Talovale Nook", values, PLAN, 0.5, PLACES["trips"])
+    assert found.values["without"] == ["Kendale Market", "Talovale Nook"] and not found.missing
+
+
 @pytest.mark.parametrize("words", ["more comfortable", "cheaper and more comfortable"])
 def test_comfort_that_cannot_be_more_is_named(words):
     found = TRIPS.change(words, read("trips", TRIP).values, PLAN, 1.0, PLACES["trips"])
@@ -267,7 +273,8 @@ def test_comfort_that_cannot_be_more_is_named(words):
     ("words", "where"),
     [
         ("book me a helicopter", "unread"),
-        ("add Orford", "cannot"),
+        ("add Orford", "missing"),
+        ("skip Keldon", "missing"),
         ("four people instead of five", "missing"),
         ("skip a city", "missing"),
         ("another city", "missing"),

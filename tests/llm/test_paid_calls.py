@@ -131,7 +131,7 @@ def test_earlier_episodes_count_towards_the_limit(tmp_path):
 
 
 def test_a_limit_needs_prices():
-    with pytest.raises(UserError, match="price_in is missing"):
+    with pytest.raises(UserError, match="--price-in is missing"):
         prices_of(None, None, max_usd=1.0)
 
 

@@ -268,13 +268,10 @@ class NoPlan:
 
 @dataclass(frozen=True)
 class Swap:
-    """Something else in the place of an item. `total` is what the whole plan then costs, `passed`
-    and `problems` what the judge says of it, `record` that of the episode with the plan."""
+    """Something else in the place of an item: the plan with it, and the record of its episode."""
 
     item: Item
-    total: float | None
-    passed: bool
-    problems: tuple[str, ...]
+    view: TripView
     record: Json
 
 

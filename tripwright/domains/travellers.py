@@ -218,12 +218,14 @@ FACT = re.compile(r"[@%](?P<name>[^@%]+)[@%]|~(?P<clock>.+)|\$.+|#(?P<number>[0-
 class Takes:
     """Into which field of a desk's form a fact goes, where the names differ, and its values; facts
     that are no field are what the desk cannot honour. `around`: names of a city that one may ask
-    for. `asks`: fields without which nothing is planned, though the form does not need them."""
+    for. `asks`: fields without which nothing is planned, though the form does not need them.
+    `today`: where days are real; without it "tomorrow" is asked back."""
 
     fields: Mapping[str, str]
     values: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     around: Callable[[str], Iterable[str]] = lambda city: ()
     asks: Sequence[str] = ()
+    today: Date | None = None
 
 
 @dataclass
@@ -310,6 +312,8 @@ class Facts:
                     self.state(fact, name, said)
             case "dates" | "back":
                 self._state_dates(said, plain)
+            case "relative":
+                self._state_from_today(said, plain)
             case "budget" | "per person" | "nightly_budget" | "ideal":
                 amount = float(next(each for each in plain if each[0] == "#")[1:])
                 self.state(said.field, int(amount) if amount.is_integer() else amount, said)
@@ -370,6 +374,32 @@ class Facts:
                 )
                 return
             self.state(fact, here.pop(), said)
+
+    def _state_from_today(self, said: Said, plain: Sequence[str]) -> None:
+        """A weekday is the first from tomorrow on, one on the way back the first after the start;
+        "next" is of the week after this one, from Monday. Today's own name may be either."""
+        weekdays = [WEEKDAYS.index(each) for each in plain if each in WEEKDAYS]
+        weekdays = [5, 6] if "weekend" in plain else weekdays
+        today, is_back = self.takes.today, bool({*plain} & {"back", "returning", "return"})
+        is_next = bool({*plain} & {"next", "following"})
+        if today is None or today.weekday() in weekdays and not (is_back or is_next):
+            self.state("undated", self.words(said.words), said)
+            return
+        ahead = {"today": 0, "tonight": 0, "tomorrow": 1 + ("after" in plain)}
+        many = 7 if {*plain} & {"week", "weeks"} else 1
+        counted = [many * int(each[1:]) for each in plain if each[0] == "#"]
+        counted += [ahead[each] for each in plain if each in ahead]
+        days = [today + timedelta(each) for each in counted]
+        at = today + timedelta(6 - today.weekday()) if is_next else today
+        if is_back and self.all("depart_date"):
+            at = max(self.all("depart_date"))
+        for weekday in weekdays:
+            at += timedelta((weekday - at.weekday() - 1) % 7 + 1)
+            days.append(at)
+        facts = ["return_date"] if is_back else ["depart_date", "return_date"]
+        for fact, day in zip(facts, days, strict=False):
+            self.state(fact, day, said)
+        self.state("relative", today, said)
 
     # ---- what several facts come to
 
@@ -510,15 +540,19 @@ def filled(facts: Facts) -> Understood:
             missing[name] = question
         else:
             cannot += facts.of(fact)
+    counted_from = facts.all("relative")
     unread = facts.unread + facts.of(*(facts.values.keys() - facts.asked))
     asks = () if facts.of("one way") else takes.asks
     missing |= unsaid(fields, takes, {**missing, **found}, asks)
+    told = sentence(facts.form, found, missing)
+    for today in counted_from:
+        told += f"; today is {today.day} {MONTHS[today.month - 1]} {today.year}"
     return Understood(
         found,
         tuple(whole(spans, len(facts.text))),
         missing,
         f"Not understood: {quoted(unread)}." if unread else None,
-        sentence(facts.form, found, missing),
+        told,
         tuple(dict.fromkeys(facts.beyond + cannot)),
         tuple(dict.fromkeys(unread)),
     )
@@ -586,7 +620,7 @@ def change(
     new_level = new.pop("comfort", level)
     heard = filled(facts)
     for name, value in heard.values.items():
-        old = values.get(name) or []
+        old = new.get(name) or []
         new[name] = list(dict.fromkeys([*old, *value])) if isinstance(value, list) else value
     stated = {takes.fields.get(fact, fact) for fact in facts.questions} | heard.values.keys()
     wrong = {each.field: each.message for each in problems_of(form, new)}
@@ -626,11 +660,16 @@ def _changed(
             yield name, str(Date.fromisoformat(values[name]) + timedelta(days))
     if people := by("more people", "fewer people"):
         yield "party_size", (values.get("party_size") or 0) + people
-    if "cities" not in fields:
-        cannot("more cities", "fewer cities")
+    added, left_out = {*facts.all("with_city")}, [*(values.get("without") or ())]
+    if added & {*left_out}:
+        left_out = [name for name in left_out if name not in added]
+        yield "without", left_out
+    elif "cities" not in fields:
+        cannot("more cities", "fewer cities", "with_city")
+    elif added:
+        facts.questions["cities"] = tables()["which_cities"]
     elif more := by("more cities", "fewer cities"):
         yield "cities", len({stop["name"] for stop in view["route"]}) - 1 + more
-    cannot("with_city")
     match [wish for wish in ("cheaper", "comfort") if facts.of(wish)]:
         case ["comfort"] if level is not None and level + 1 < len(COMFORT):
             yield "comfort", level + 1
@@ -649,8 +688,10 @@ def _changed(
     unwanted = [*facts.all("without")]
     if facts.of("another hotel"):
         unwanted += [name for name in stays if not named[name]["alternative"]]
+    if values.get("destination") in unwanted:
+        facts.questions["destination"] = f"Where shall it go instead of {values['destination']}?"
     if "without" in fields and unwanted:
-        yield "without", [*(values.get("without") or ()), *unwanted]
+        yield "without", [*left_out, *unwanted]
         return
     others = [name for name in stays if name not in unwanted]
     seen = [name for name in values.get("visit") or () if name not in unwanted]

@@ -83,10 +83,10 @@ def prices_of(
         return Prices(price_in, price_out, cached, max_usd)
     if (price_in, price_out, cached, max_usd) == (None,) * 4:
         return None
-    missing = "price_in" if price_in is None else "price_out"
+    missing = "--price-in" if price_in is None else "--price-out"
     raise UserError(
-        "Prices, and a limit on the cost, need price_in and price_out, both in USD per million"
-        f" tokens; {missing} is missing."
+        "Prices and a limit on cost (--max-cost-usd) need --price-in and --price-out, or in TOML"
+        f" price_in and price_out, in USD per million tokens: {missing} is missing."
     )
 
 

@@ -22,6 +22,7 @@ from collections import Counter as Counted
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import asdict, dataclass
+from datetime import date
 from functools import cached_property, lru_cache, partial
 from itertools import islice
 from pathlib import Path
@@ -233,13 +234,16 @@ class Agency:
     def is_spent(self) -> bool:
         return self.account is not None and self.account.is_spent
 
+    def read(self, text: str) -> Understood:
+        """What a traveller typed today. The page asks for the same words when it plans."""
+        return self._read(text, date.today())
+
     @cached_property
-    def read(self) -> Callable[[str], Understood]:
-        """What a traveller typed. The page asks for the same words when it plans."""
+    def _read(self) -> Callable[[str, date], Understood]:
         if (reader := self.reader) is not None:
-            desk, place, account = self.desk, self.place, self.account
-            return lru_cache(256)(lambda text: read_by_model(reader, text, desk, place, account))
-        return lru_cache(256)(lambda text: self.desk.read(text, self.place))
+            more = (self.desk, self.place, self.account)
+            return lru_cache(256)(lambda text, today: read_by_model(reader, text, *more))
+        return lru_cache(256)(lambda text, today: self.desk.read(text, self.place))
 
     def reworded(self, text: str, values: Json) -> str:
         """The words of a form that was changed: the request, and what it has no fields for."""
@@ -260,6 +264,8 @@ class Agency:
             if name in fields and _unordered(said) != _unordered(values.get(name))
         ]
         sure = sentence(tuple(fields.values()), values)
+        if understood.sentence.startswith(f"{sure}; today is"):  # and says from which day it counts
+            sure = understood.sentence
         told = {"sentence": sure, "cannot": understood.cannot}
         return {**told, "unread": (*understood.unread, *unread)}
 

@@ -12,7 +12,7 @@ import time
 from collections.abc import AsyncIterator, Iterable, MutableMapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import asdict, dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from importlib import import_module
 from importlib.resources import files
 from ipaddress import ip_network
@@ -212,6 +212,12 @@ class TripRoutes:
     def __init__(self, agency: Agency, store: TripStore, jobs: TripJobs, keys: tuple[str, ...]):
         self._agency, self.store, self._jobs, self._keys = agency, store, jobs, keys
         self._budgets, self.readers = Budgets(), CapacityLimiter(READ_AT_ONCE)
+
+        @lru_cache(64)  # a plan stays as it is, and who was shown its swaps may take one
+        def swaps_of(id: str, part: str, item: str) -> Sequence[Swap]:
+            return agency.desk.swaps(store.record(id) or {}, part, item, agency.place)
+
+        self._swaps_of = swaps_of
         self.router = router = APIRouter(prefix="/v1")
         for path, method, route, status, model in (
             ("/desk", "GET", self.desk, 200, OpenDesk),
@@ -426,29 +432,33 @@ class TripRoutes:
         return self._stream(id, int(last) if last.isdecimal() and len(last) < 16 else 0, {})
 
     def swaps(self, id: str, part: Key, item: Key, request: Request) -> list[OfferedSwap]:
-        swaps = self._swaps(id, part, item, request)
-        return [OfferedSwap.model_validate(swap, from_attributes=True) for swap in swaps]
+        return [
+            OfferedSwap(
+                item=swap.item,
+                total=swap.view.cost,
+                passed=swap.view.passed,
+                problems=[check.title for check in swap.view.checks if check.state == "failed"],
+            )
+            for swap in self._swaps(self._own(request, id), part, item)
+        ]
 
-    def _swaps(self, id: str, part: str, item: str, request: Request) -> Sequence[Swap]:
-        trip, record = self._own(request, id), self.store.record(id)
+    def _swaps(self, trip: dict[str, Any], part: str, item: str) -> Sequence[Swap]:
         parts = trip["view"]["parts"] if trip["view"] else ()
         keys = {(each["key"], one["key"]) for each in parts for one in each["items"] if one["key"]}
-        if record is None or (part, item) not in keys:
+        if (part, item) not in keys:
             raise HTTPException(404, f"The plan has no item '{item}' in part '{part}' to swap.")
-        return self._agency.desk.swaps(record, part, item, self._agency.place)
+        return self._swaps_of(trip["id"], part, item)
 
     def swap(self, id: str, wanted: WantedSwap, request: Request, response: Response) -> Any:
         """A trip of its own, which replaces this one: to undo it is to go back."""
         self.paced(request)
-        swaps = self._swaps(id, wanted.part, wanted.item, request)
+        old = self._own(request, id)
+        swaps = self._swaps(old, wanted.part, wanted.item)
         if wanted.swap >= len(swaps):
             raise HTTPException(404, f"There are {len(swaps)} swaps for that item.")
-        record, view = swaps[wanted.swap].record, self._own(request, id)["view"]
-        new_view = json.loads(
-            json.dumps(asdict(self._agency.desk.view(record, self._agency.place)))
-        )
-        outcome = {"view": new_view, "changed": changed(view, new_view)}
-        new = self.store.copy(id, outcome, record)
+        view = json.loads(json.dumps(asdict(swaps[wanted.swap].view)))
+        outcome = {"view": view, "changed": changed(old["view"], view)}
+        new = self.store.copy(id, outcome, swaps[wanted.swap].record)
         response.headers["Location"] = f"/v1/trips/{new}"
         return public(self._own(request, new))
 

@@ -340,6 +340,35 @@ def test_without_a_world_cities_are_typed_days_are_real_and_money_is_the_company
         DESK.request({**ABROAD, "depart_date": "2022-03-05"}, place)
 
 
+@pytest.mark.parametrize(
+    ("words", "first", "last"),  # said on a Tuesday
+    [
+        ("tomorrow for 2 nights", "2027-01-06", "2027-01-08"),
+        ("today, back tomorrow", "2027-01-05", "2027-01-06"),
+        ("the day after tomorrow, back on Sunday", "2027-01-07", "2027-01-10"),
+        ("on Saturday, returning Tuesday", "2027-01-09", "2027-01-12"),
+        ("from Friday to Sunday", "2027-01-08", "2027-01-10"),
+        ("in two weeks for 3 nights", "2027-01-19", "2027-01-22"),
+        ("this weekend", "2027-01-09", "2027-01-10"),
+        ("next weekend", "2027-01-16", "2027-01-17"),
+        ("next Monday, one way", "2027-01-11", None),
+        ("Tuesday, one way", "", None),  # today, or in a week?
+        ("next month for 3 nights", "", None),
+        ("tomorrow, back in two days", "2027-01-06", ""),  # of today, or of the start?
+        ("back Sunday, leaving Friday for 3 nights", "2027-01-08", ""),
+    ],
+)
+def test_days_from_today_are_counted_where_days_are_real(abroad, words, first, last):
+    found = DESK.read(f"From Bern to Basel {words}, 2 people", place := abroad(""))
+    asked = {"depart_date": first, "return_date": last}
+    for name, day in asked.items():
+        assert name in found.missing if day == "" else found.values.get(name) == day, found
+    assert not found.unread and ("today is 5 January 2027" in found.sentence) == bool(first)
+    if first and last != "":
+        again = DESK.read(found.sentence, place)
+        assert again.values == found.values and not again.unread
+
+
 def test_nothing_is_converted(abroad):
     place = abroad('currency = "EUR"')
     asked = DESK.request({**ABROAD, "total_budget": 5_000}, place)

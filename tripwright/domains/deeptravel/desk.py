@@ -129,7 +129,7 @@ def form(place: Place) -> tuple[FormField, ...]:
     fields: dict[str, dict[str, Any]] = {
         "origin": city | {"says": "from {}"},
         "destination": city | {"says": "to {}"},
-        "depart_date": day | needed,
+        "depart_date": day | needed | {"help": "" if provider else f"Today is {Date.today()}."},
         "return_date": day | {"help": "Leave it empty for one way.", "unsaid": "one way"},
         "nights": {
             "kind": "count",
@@ -289,7 +289,9 @@ def _takes(place: Place) -> tuple[Mapping[str, str], Takes]:
             yield from CityMap(provider.world, city).spots
 
     kinds = {"no flight": "train"}
-    takes = Takes({"budget": "total_budget"}, {"transport": kinds}, around, ("return_date",))
+    today = Date.today() if provider is None else None
+    fields = {"budget": "total_budget"}
+    takes = Takes(fields, {"transport": kinds}, around, ("return_date",), today)
     return provider.world.cities if provider is not None else {}, takes
 
 

@@ -130,11 +130,9 @@ def swaps(record: Mapping[str, Any], part: str, item: str, place: Place) -> list
         shown = view(changed, place)
         of_part = next(each for each in shown.parts if each.key == part)
         new = next(each for each in of_part.items if each.key == item)
-        wrong = tuple(check.title for check in shown.checks if check.state == "failed")
-        swap = Swap(new, shown.cost, shown.passed, wrong, changed)
-        found.append((getattr(row, "rating", 0.0), swap))
-    found.sort(key=lambda each: (not each[1].passed, each[1].total or math.inf))
-    rest = sorted(found[1:], key=lambda each: (not each[1].passed, -each[0]))
+        found.append((getattr(row, "rating", 0.0), Swap(new, shown, changed)))
+    found.sort(key=lambda each: (not each[1].view.passed, each[1].view.cost or math.inf))
+    rest = sorted(found[1:], key=lambda each: (not each[1].view.passed, -each[0]))
     return [swap for _, swap in [*found[:1], *rest][:MOST_SWAPS]]
 
 
