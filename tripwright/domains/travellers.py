@@ -660,14 +660,13 @@ def _changed(
             yield name, str(Date.fromisoformat(values[name]) + timedelta(days))
     if people := by("more people", "fewer people"):
         yield "party_size", (values.get("party_size") or 0) + people
-    added, left_out = {*facts.all("with_city")}, [*(values.get("without") or ())]
-    if added & {*left_out}:
-        left_out = [name for name in left_out if name not in added]
-        yield "without", left_out
-    elif "cities" not in fields:
+    before, added = values.get("without") or (), {*facts.all("with_city")}
+    if "cities" not in fields:
         cannot("more cities", "fewer cities", "with_city")
-    elif added:
+    elif added - {*before}:
         facts.questions["cities"] = tables()["which_cities"]
+    elif added:
+        yield "without", [name for name in before if name not in added]
     elif more := by("more cities", "fewer cities"):
         yield "cities", len({stop["name"] for stop in view["route"]}) - 1 + more
     match [wish for wish in ("cheaper", "comfort") if facts.of(wish)]:
@@ -685,13 +684,13 @@ def _changed(
     if facts.of("drop") and (rules := takes.fields.get("rule")):
         yield rules, [rule for rule in values.get(rules) or () if rule != "pets"]
     stays = [name for name, item in named.items() if item["kind"] in STAYS]
-    unwanted = [*facts.all("without")]
-    if facts.of("another hotel"):
-        unwanted += [name for name in stays if not named[name]["alternative"]]
+    other = facts.of("another hotel")
+    unwanted = [name for name in stays if other and not named[name]["alternative"]]
+    unwanted = [*facts.all("without"), *unwanted]
     if values.get("destination") in unwanted:
         facts.questions["destination"] = f"Where shall it go instead of {values['destination']}?"
     if "without" in fields and unwanted:
-        yield "without", [*left_out, *unwanted]
+        yield "without", [*(name for name in before if name not in added), *unwanted]
         return
     others = [name for name in stays if name not in unwanted]
     seen = [name for name in values.get("visit") or () if name not in unwanted]
