@@ -76,6 +76,17 @@ class StatusLine:
             flush=True,
         )
 
+    def count(self, done: int, total: int, what: str, more: str = "", before: int = 0) -> None:
+        """ "12 of 28 requests worded, 3.4 a second, about 0.1 min left"; of `done`, `before` were
+        there when it began."""
+        rate = (done - before) / max(self.seconds, 1e-9)
+        left = (
+            f", {rate:.2g} a second, about {(total - done) / rate / 60:.1f} min left"
+            if rate
+            else ""
+        )
+        self.show(f"{done:,} of {total:,} {what}{left}{more}")
+
     def end(self) -> None:
         if self._terminal and self._shown:
             print(file=sys.stderr)

@@ -194,7 +194,7 @@ def test_every_verb_has_help_with_examples_and_one_word_for_one_thing(verb, type
     assert f"tripwright {verb.words}" in page.partition("Examples:")[2]
     options = page.partition("Options:")[2]
     assert not [word for word in OLD_WORDS if f"  {word}" in options]
-    assert "--base-url" not in options or "--api-key-env" in options
+    assert ("--base-url, --endpoint" in options) == ("--api-key-env" in options)
 
 
 def in_a_process(script: str, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:

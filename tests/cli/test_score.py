@@ -40,6 +40,19 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def test_a_wrong_world_is_asked_about_once(place, run, tmp_path):
+    lines = read_lines(place / "plans.jsonl")
+    far = [
+        {**line, "query": {**line["query"], "org": f"Far{place}"}}
+        for place, line in enumerate(lines)
+    ]
+    write_lines(tmp_path / "some.jsonl", [*lines, *far])
+    write_lines(tmp_path / "all.jsonl", far)
+    for name in ("some", "all"):
+        code, _, err = run(f"score {{t}}/{name}.jsonl --world {{p}}/w")
+        assert code == 2 and err.count("right world") == 1 and "Expected" not in err
+
+
 def bus(said: str) -> str:
     return said if said == "-" else "Bus, from " + said.partition("from ")[2].partition(",")[0]
 

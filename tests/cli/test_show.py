@@ -40,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     episode = {"id": "q000002", "domain": "travelplanner", "plan": lines[0]["plan"]}
     episode["request"] = lines[0]["query"]
     other, judged = {**episode, "id": "q000001"}, {**episode, "verdict": {"rules": "strict"}}
-    write_lines(folder / "run" / "transcripts.jsonl", [other, judged])
+    write_lines(folder / "run" / "transcripts.jsonl", [judged, other])  # as they ended
     return folder
 
 

@@ -162,6 +162,7 @@ def test_a_full_run_shows_every_figure_with_its_interval(full):
         assert words in page.text, words
     assert all(fact_title(name) in page.text for name in (*COMMONSENSE_NAMES, *HARD_NAMES))
     assert "What this folder does not hold" not in page.text
+    assert "comes first in 12 of 12 failures: Diverse restaurants" in page.text
     assert "nan" not in page.text.lower().split()
 
 

@@ -138,3 +138,9 @@ def test_a_longer_string_to_copy_is_no_spike():
         return [w.name for w in check([*({**row, "step": s} for s in range(1, 30)), last])]
 
     assert told(25.0, longer=True) == [] and told(25.0, longer=False) == ["gradient_spike"]
+
+
+def test_groups_that_agree_are_told_with_their_cause():
+    figures = {"kept_groups": 0.0, "solved_groups": 0.97, "failed_groups": 0.03}
+    (told,) = check(run(figures))
+    assert "97%" in told.what

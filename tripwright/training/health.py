@@ -163,6 +163,17 @@ def entropy_collapse(rows: Sequence[Row]) -> str | None:
     return None
 
 
+def groups_agree(rows: Sequence[Row]) -> str | None:
+    """Below a tenth, nine tenths of the rollouts teach nothing."""
+    figures = ("kept_groups", "failed_groups", "solved_groups")
+    kept, failed, solved = (_recent(rows, figure) for figure in figures)
+    if kept is None or kept >= 0.1 or len(rows) < START:
+        return None
+    is_told = failed is not None and solved is not None
+    why = f": none passes in {failed:.0%}, all pass in {solved:.0%}" if is_told else ""
+    return f"only {kept:.1%} of groups differ in reward{why}"
+
+
 def stopped_by_length(rows: Sequence[Row]) -> str | None:
     """Above 5%: an episode cut off earns 0 whatever it did, which teaches to be short and not to be
     right."""
@@ -240,9 +251,8 @@ PATTERNS: dict[str, tuple[Condition, str]] = {
         entropy_collapse,
         "Exploration stopped: lower the learning rate, raise clip.high or keep a KL term.",
     ),
-    # below a tenth, nine tenths of the rollouts teach nothing
     "groups_agree": (
-        _limit("kept_groups", "only {:.1%} of groups differ in reward", below=0.1, from_step=START),
+        groups_agree,
         "Take easier trips or a denser reward where all fail, harder trips where all pass.",
     ),
     "stopped_by_length": (stopped_by_length, "Raise that limit, or shorten the tools' answers."),

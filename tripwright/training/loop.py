@@ -26,6 +26,7 @@ class Loop(ABC):
 
     step: int
     model: Any
+    steps: int | None = None  # after so many the stage is over, where steps decide
     checkpointed: tuple[str, ...] = ("optimizers", "clock")
     counted: tuple[str, ...] = ("step", "tokens")
 

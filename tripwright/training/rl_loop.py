@@ -57,7 +57,7 @@ class RlLoop(Loop, Generic[S]):
             resolve_reward(name, trips.domain.rewards) for name in settings.curriculum.rewards
         ]
         self.curriculum = CurriculumState(settings.curriculum, rewards)
-        self.clock = StageClock(settings.steps, settings.max_minutes)
+        self.steps, self.clock = settings.steps, StageClock(settings.steps, settings.max_minutes)
         self.shuffle = torch.Generator().manual_seed(seed)
         self.meter = Meter(model, settings.dtype)
         self.step_start = self.update_start = 0.0

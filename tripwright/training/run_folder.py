@@ -390,7 +390,8 @@ def _standing(stage: str, loop: Loop, row: dict[str, Any], first: float, minutes
         left = f", about {max(0.0, 1 - loop.progress) / done * minutes:.1f} min left"
     numbers = (key for key in SHOWN if isinstance(row.get(key), int | float))
     figures = "  ".join(f"{key} {row[key]:.4g}" for key in numbers)
-    return f"{stage} step {loop.step}{left}  {figures}"
+    of = f" of {loop.steps}" if loop.steps else ""
+    return f"{stage} step {loop.step}{of}{left}  {figures}"
 
 
 def _bound(record: dict[str, Any]) -> dict[str, Any]:

@@ -86,7 +86,7 @@ class FineTuning(Loop):
         if settings.max_epochs is not None and self.count is not None:
             of_epochs = math.ceil(settings.max_epochs * self.count / settings.batch_size)
             steps = of_epochs if steps is None else min(steps, of_epochs)
-        self.clock = StageClock(steps, settings.max_minutes)
+        self.steps, self.clock = steps, StageClock(steps, settings.max_minutes)
 
     @property
     def progress(self) -> float:

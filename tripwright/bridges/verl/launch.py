@@ -319,6 +319,8 @@ def _die_with_parent() -> None:
 class VerlLoop(Loop):
     """verl's steps: a step is taken when its line is there."""
 
+    steps: int
+
     def __init__(self, process: VerlProcess | None, run: Path, steps: int, step: int):
         self.process, self.steps, self.step = process, steps, step
         self.path = run / FOLDER / STEPS

@@ -10,6 +10,7 @@ is told so.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from tripwright.evals.report.folder import (
     Evaluation,
     Json,
     ReportedRun,
+    Work,
     columns_of,
     metric_of,
     of_one_run,
@@ -53,7 +55,7 @@ from tripwright.evals.report.page import (
     sentence,
     under,
 )
-from tripwright.evals.report.viewer import Viewer, budget_of
+from tripwright.evals.report.viewer import NO_ANSWER, Viewer, budget_of
 from tripwright.evals.run_card import ALIKE, TOLD, unlike
 from tripwright.evals.scoreboard import judged_by, slice_order
 from tripwright.runs import CARD, RECIPE, object_in
@@ -162,21 +164,23 @@ def asked_section(run: ReportedRun, viewer: Viewer | None) -> Section:
 def next_section(run: ReportedRun) -> Section:
     """What the files say should be looked at or run next."""
     steps = [sentence("read_warnings", len(run.warnings))] if run.warnings else []
-    rates = {name: estimate(each) for name, each in object_in(run.score, "constraints").items()}
-    failed = {
-        name: rate.n - rate.k
-        for name, rate in rates.items()
-        if rate and rate.k is not None and rate.n is not None
-    }
-    if any(failed.values()):
-        weakest = max(failed, key=lambda name: failed[name])
-        steps.append(sentence("see_failures", fact_title(weakest), failed[weakest]))
+    played = run.main.scored if run.main else ()
+    causes = Counter(_cause(work) for work in played if not work.final)
+    if causes:
+        steps.append(sentence("see_failures", *causes.most_common(1)[0], causes.total()))
     if not run.main and run.recipe:
         steps.append(sentence("examine", run.path))
     best, last = number(run.best.get("step")), learning.most(run.rl or run.stage("sft"), "step")
     if best is not None and last is not None and best < last:
         steps.append(sentence("examine_best", best, run.path))
     return Section("next", "What to do next", [Items(steps)])
+
+
+def _cause(work: Work) -> str:
+    """What an episode fails at first: later facts follow from it, or were not looked at."""
+    if work.delivered and work.failed:
+        return fact_title(work.failed[0])
+    return f"{NO_ANSWER} ({'it cannot be read' if work.answered else plain(work.stop_reason)})"
 
 
 def warnings_section(warnings: Sequence[Json], of: str = "") -> Section:

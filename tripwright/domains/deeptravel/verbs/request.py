@@ -90,7 +90,9 @@ def make(  # long: most of it is help
         survey = TripSurvey(source.ask)
 
         def report(tally: RequestTally) -> None:
-            line.show(_progress(tally, count, line.seconds, survey.asked))
+            often = ", ".join(f"{why} {n}" for why, n in tally.rejected.most_common(2))
+            more = f", {survey.asked} calls of tools, {tally.rejected.total()} rejected ({often})"
+            line.count(tally.levels.total(), count, "requests", more)
 
         proven, tally = make_requests(
             survey,
@@ -122,13 +124,6 @@ def make(  # long: most of it is help
         "seconds": round(line.seconds, 2),
     }
     print_figures(figures, as_json, hidden=["services"])
-
-
-def _progress(tally: RequestTally, total: int, seconds: float, calls: int) -> str:
-    often = ", ".join(f"{reason} {number}" for reason, number in tally.rejected.most_common(2))
-    made = tally.levels.total()
-    done = f"{made}/{total} requests, {made / max(seconds, 1e-9):.1f} a second"
-    return f"{done}, {calls} calls of tools, {tally.rejected.total()} rejected ({often})"
 
 
 def _scope(cities: str | None, days: str | None, place: PlaceOptions) -> RequestScope:

@@ -82,10 +82,8 @@ def refresh_day(
         line = StatusLine()
 
         def show(counts: snapshots.RefreshCounts) -> None:
-            line.show(
-                f"{counts.done:,} of {counts.questions:,} questions,"
-                f" {counts.unanswered.total():,} unanswered, {line.seconds:.0f} s"
-            )
+            unanswered = f", {counts.unanswered.total():,} unanswered"
+            line.count(counts.done, counts.questions, "questions", unanswered)
 
         try:
             counts = snapshots.refresh(sandbox, from_day, tool or snapshots.DAILY, threads, show)

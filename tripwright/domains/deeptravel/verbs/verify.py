@@ -158,8 +158,7 @@ def _verified(
     status, verdicts = StatusLine(), list[VerifierVerdict]()
     for verdict in verify_all(verifier, inputs, concurrency, every_turn, passing):
         verdicts.append(verdict)
-        speed = len(verdicts) / max(status.seconds, 0.001)
-        status.show(f"{len(verdicts)} of {len(inputs)} verified, {speed:.1f}/s")
+        status.count(len(verdicts), len(inputs), "verified")
     status.end()
     return sorted(verdicts, key=lambda verdict: verdict.episode.line)
 

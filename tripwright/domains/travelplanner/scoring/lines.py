@@ -17,6 +17,7 @@ no plan at the place asked for is.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -48,7 +49,14 @@ from tripwright.errors import (
     repeated_key,
 )
 from tripwright.files import open_file
-from tripwright.runs import TRANSCRIPTS, UNJUDGED, episode_lines, object_in, transcripts_at
+from tripwright.runs import (
+    TRANSCRIPTS,
+    UNJUDGED,
+    LinePlace,
+    episode_lines,
+    object_in,
+    transcripts_at,
+)
 from tripwright.verdict import Verdict
 from tripwright.world.store import World
 
@@ -286,13 +294,20 @@ def plan_lines(path: Path) -> list[tuple[int, Line]]:
     """(number, line) of each line of a file that is not empty; of a run, the latest of each
     episode; of a .json file that is one object, that one."""
     if path.name == TRANSCRIPTS:
-        return [(each.place.number, _read_line(each.text)) for each in episode_lines(path)]
+        return [(asked_at(each.place), _read_line(each.text)) for each in episode_lines(path)]
     with path.open("rb") as file:
         texts = enumerate(file, start=1)
         lines = [(number, _read_line(text)) for number, text in texts if text.strip()]
     if path.suffix == ".json" and not any(isinstance(line, dict) for _, line in lines):
         return [(1, _read_line(path.read_bytes()))]
     return lines
+
+
+def asked_at(place: LinePlace) -> int:
+    """The number of an episode's request among the queries, which its id has; several samples of
+    one have the numbers of their own lines."""
+    asked = re.fullmatch(r"q(\d{6,})", place.id or "")
+    return int(asked[1]) if asked else place.number
 
 
 def _read_line(text: bytes) -> Line:
@@ -382,8 +397,8 @@ def is_p3(plan: Any) -> bool:
 
 
 def read_plan(path: Path, which: str | None, world: World | None) -> PlanLine:
-    """`which`: a line number or an id; None is the first line. A plan off its schema is kept as it
-    is, to be shown."""
+    """`which`: a line number (in a run, as the queries count) or an id; None is the first line. A
+    plan off its schema is kept as it is, to be shown."""
     if not path.is_file():
         expected = "a .json file with a plan, or a .jsonl file of plans or transcripts"
         raise UserError(f"No file at '{path}'. Expected {expected}.")
@@ -392,8 +407,11 @@ def read_plan(path: Path, which: str | None, world: World | None) -> PlanLine:
             raise UserError(f"--line is for .jsonl files; '{path}' is read as one plan.")
         return _entry(path, 1, json_at(path.read_bytes(), path), world)
     count = 0
-    with open_file(path) as lines:
-        for number, line in enumerate(lines, start=1):
+    with open_file(path) as file:
+        lines: Iterable[tuple[int, bytes]] = enumerate(file, start=1)
+        if path.name == TRANSCRIPTS:
+            lines = ((asked_at(each.place), each.text) for each in episode_lines(path))
+        for number, line in lines:
             if not line.strip():
                 continue
             count += 1

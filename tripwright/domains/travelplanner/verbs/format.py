@@ -196,7 +196,8 @@ def _formatted(
             if formatted.plan is None:
                 lead = "unscored: " if formatted.unscored else ""
                 print(f"line {each.line}: {lead}{formatted.problem}", file=sys.stderr, flush=True)
-            status.show(f"{len(records) + unscored}/{len(inputs)} itineraries")
+            done, before = len(records) + unscored, len(inputs) - len(waiting)
+            status.count(done, len(inputs), "itineraries", before=before)
     status.end()
     write_atomically(out, "".join(json.dumps(records[line]) + "\n" for line in sorted(records)))
     plans = sum(record["plan"] is not None for record in records.values())

@@ -99,12 +99,9 @@ def make(
     line = StatusLine(log_seconds=5)
 
     def report(batch: QueryBatch) -> None:
-        rate = (len(batch.records) - batch.resumed) / max(line.seconds, 1e-9)
         often = ", ".join(f"{reason} {number}" for reason, number in batch.rejected.most_common(2))
-        line.show(
-            f"{len(batch.records)}/{settings.count} requests, {rate:.1f} a second,"
-            f" {batch.rejected.total()} rejected ({often or 'none'})"
-        )
+        rejected = f", {batch.rejected.total()} rejected ({often or 'none'})"
+        line.count(len(batch.records), settings.count, "requests", rejected, batch.resumed)
 
     batch = make_files(
         place,
@@ -217,10 +214,7 @@ def check(  # long: half of it is help and options
             typer.echo(json.dumps(record))
         elif text:
             typer.echo(f"{queries}:{line}: {text}")
-        status.show(
-            f"{number}/{len(pairs)} requests checked, {number / max(status.seconds, 1e-9):.1f} a"
-            f" second, {failed} with problems"
-        )
+        status.count(number, len(pairs), "requests checked", f", {failed} with problems")
     status.end()
     counts = {kind: kinds[kind] for kind in PROBLEM_KINDS}
     if as_json:

@@ -40,7 +40,9 @@ def show(  # long: most of it is help
     world: Path | None = option(None, "World folder to judge the plan in.", show_default=False),
     rules: Rules = option("strict", "Rule set."),
     line: str | None = option(
-        None, ".jsonl: a line number or a transcript's id; the first line if left out."
+        None,
+        ".jsonl: a line number (of a run: its request's in the queries) or a transcript's id; the"
+        " first line if left out.",
     ),
     as_json: bool = flag("--json", "Print the verdict as JSON, as 'score --json' does."),
 ) -> None:

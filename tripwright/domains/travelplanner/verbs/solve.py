@@ -69,7 +69,8 @@ def solve(  # long: most of it is help
         at_home += query.org in place.cities
         # on a terminal the plans themselves show how far it is
         if not terminal(sys.stdout).isatty():
-            status.show(f"solved {number:,} requests, {unmet:,} without a plan")
+            unsolved = f", {unmet:,} without a plan"
+            status.count(number, len(requests), "requests solved", unsolved)
     status.end()
     if not at_home:
         nowhere = f"no query of '{queries}' starts in a city of world '{place.name}'"

@@ -204,8 +204,8 @@ def _word_all(
             elif (problem_count := problem_count + 1) <= MOST_SHOWN:
                 lead = "unscored" if worded.unscored else "rejected"
                 print(f"line {each.line}: {lead}: {worded.problem}", file=sys.stderr)
-            rate = len(wordings) / max(status.seconds, 0.001)
-            status.show(f"{len(records)} of {len(requests)} requests worded, {rate:.1f}/s")
+            before = len(records) - len(wordings)
+            status.count(len(records), len(requests), "requests worded", before=before)
     status.end()
     write_json_lines(out, (records[line] for line in sorted(records)))
     return _counts(len(requests), list(records.values()), wordings)
