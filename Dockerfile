@@ -1,7 +1,7 @@
 # The trip server, as docs/serving.md has it: compose.yaml builds and runs it.
 FROM python:3.12-slim AS build
 WORKDIR /src
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY tripwright tripwright
 COPY recipes recipes
 RUN python -m venv /opt/tripwright && /opt/tripwright/bin/pip install --no-cache-dir '.[web]'

@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # for type checkers: the names of _MODULES, with their types
     from tripwright.world.generator import load_world as load_world
     from tripwright.world.store import World as World
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 _MODULES = {
     "agent.dialect": "Dialect",
     "domains": "load_domain",

@@ -1,7 +1,6 @@
 """`tripwright recipes`: what comes with the package, listed without torch, and printed."""
 
 import json
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -51,10 +50,3 @@ def test_they_are_found_in_an_installed_package_first(tmp_path, monkeypatch):
         (folder / "nano").mkdir(parents=True)
         (folder / "nano" / "a.toml").touch()
         assert recipe_list.recipes_folder() == folder
-
-
-def test_a_wheel_carries_them():
-    project = tomllib.loads((FOLDER.parent / "pyproject.toml").read_text())
-    assert project["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"] == {
-        "recipes": "tripwright/recipes"
-    }

@@ -1,0 +1,61 @@
+"""The wheel as it would be published: alone, with the core's dependencies and no others, it judges
+a plan; and what it says of itself is so."""
+
+import os
+import subprocess
+import sys
+import zipfile
+from email.parser import Parser
+from pathlib import Path
+
+import pytest
+
+from tests.supply.test_extras import WITHOUT, imported
+from tripwright import __version__
+from tripwright.cli.main import extra_of
+
+pytest.importorskip("hatchling")
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("dist")
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+def test_it_judges_a_plan_without_any_extra(wheel, tmp_path):
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path / "site")
+    extras = ",".join(name for name in imported() if extra_of(name) is not None)
+
+    def run(words: str) -> str:
+        ended = subprocess.run(
+            [sys.executable, "-P", "-c", WITHOUT, extras, *words.split()],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(tmp_path / "site")},
+            capture_output=True,
+            text=True,
+        )
+        assert ended.returncode == 0, ended.stderr
+        return ended.stdout
+
+    run("world build --scale nano --seed 7 --out world")
+    judged = run(f"score {ROOT / 'examples' / 'plans.jsonl'} --world world")
+    assert [line.split()[:2] for line in judged.splitlines()[1:3]] == [["1", "pass"], ["2", "fail"]]
+    assert str(tmp_path) in run("recipes nano/grpo --json")  # its own, not the checkout's
+
+
+def test_its_metadata(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        (path,) = (name for name in names if name.endswith("METADATA"))
+        metadata = Parser().parsestr(archive.read(path).decode())
+    assert metadata["Version"] == __version__ and "tripwright/py.typed" in names
+    assert set(metadata.get_all("License-File")) <= {
+        name.partition("licenses/")[2] for name in names
+    }
+    assert "![" not in metadata.get_payload()  # a picture of the repository is none on an index
