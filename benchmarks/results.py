@@ -28,7 +28,7 @@ BEGIN, END = "<!-- benchmarks/results.py begins -->\n", "<!-- benchmarks/results
 COLUMNS = {
     "run": "the folder, and the seed",
     "when": "the day it was begun, and the commit",
-    "processor": "and the number format of its matrix products",
+    "processor": "the number format of its matrix products, and how many threads it took",
     "steps": "of imitation, of GRPO",
     "training": "minutes, without the examinations",
     "imitation": "pass rate of unseen trips after it",
@@ -56,6 +56,7 @@ def score_of(run: ReportedRun, name: str) -> Estimate | None:
 def row_of(run: ReportedRun, processor: str) -> list[str]:
     card, git = run.card, object_in(run.card, "git")
     told = ", ".join(str(card[key]) for key in ("machine", "products") if card.get(key))
+    told = told.replace("torch.", "") or (f"{processor}*" if processor else "not recorded")
     steps = [most(run.stage(stage), "step") for stage in ("sft", "rl")]
     minutes, final = most(run.metrics, "minutes"), object_in(run.comparison, "final")
     reward = estimate(run.comparison.get("dense_reward"))
@@ -63,7 +64,7 @@ def row_of(run: ReportedRun, processor: str) -> list[str]:
         f"{run.path.name}, {card.get('seed', '–')}",
         f"{str(card.get('date', '–'))[:10]}, {str(git.get('revision', '–'))[:8]}"
         + (" and changes" if git.get("dirty") else ""),
-        told or (f"{processor}*" if processor else "not recorded"),
+        f"{told}, {card.get('threads', '–')} threads",
         ", ".join("–" if each is None else f"{each:,.0f}" for each in steps),
         "–" if minutes is None else f"{minutes:.1f}",
         passed(score_of(run, "after_sft")),
