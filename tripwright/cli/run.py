@@ -18,7 +18,7 @@ from tripwright.policies.settings import PolicySettings
 
 def run(  # long: most of it is help
     *,
-    policy: str = option(..., f"Who plans: {own_names('players')}, person, endpoint, local."),
+    policy: str = option(..., f"Who plans: {own_names('players')}, endpoint, local."),
     queries: Path | None = option(None, "JSONL file of trip requests."),
     out: Path | None = option(None, "Run folder; a run found there is continued."),
     check: bool = flag("--check", "Ask the endpoint once and say what it can; play nothing."),
