@@ -77,7 +77,7 @@ def test_the_papers_algorithms_can_be_said(name, tmp_path):
     [
         ("nano/star --set grpo.branching.initial=4", {}, "[grpo.branching]"),
         ("nano/ppo", {}, "[ppo] is not done by verl"),
-        ("nano/quickstart", {}, "grpo.max_minutes"),
+        ("nano/grpo", {"max_minutes": 9.0}, "grpo.max_minutes"),
         ("nano/deeptravel", {"max_epochs": 2.0}, "grpo.max_epochs with [grpo.replay]"),
         ("nano/grpo", {"dtype": "bfloat16"}, "grpo.dtype bfloat16 on a CPU"),
         ("nano/grpo", {"entropy_bonus": 0.1}, "grpo.entropy_bonus with another grpo.aggregation"),
