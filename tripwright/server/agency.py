@@ -373,6 +373,8 @@ class TripJobs:
             if old is not None:
                 before = asdict(desk.view(old, place))
                 outcome["changed"] = changed(before, outcome["view"])
+                if not outcome["changed"] and words is None:
+                    outcome["replan"] = "The plan stays as it is: nothing in it would be otherwise."
         status = "done" if outcome.get("view") else "failed"
         refused = episode.scored and not episode.passed
         if refused and (no_plan := desk.no_plan(request, place)) is not None:

@@ -205,6 +205,23 @@ def test_a_view_rests_on_rows_that_were_shown_and_adds_up(place, requests):
     assert alternatives > 5
 
 
+def test_the_second_recommendation_can_stand_in_the_place_of_the_first(place, requests):
+    passed = []
+    for request in requests[::8]:
+        record = json.loads(json.dumps(played(request, place).record()))
+        view = DESK.view(record, place)
+        for part in view.parts:
+            for item in (item for item in part.items if item.key):
+                [swap] = DESK.swaps(record, part.key, item.key, place)
+                [new] = [each for each in swap.view.parts if each.key == part.key]
+                assert swap.view == DESK.view(swap.record, place) and new.items[0] == swap.item
+                assert {each.text for each in new.items} == {each.text for each in part.items}
+                assert swap.item.text == part.items[1].text
+                assert swap.view.cost == round(view.cost - part.cost + new.cost, 2)
+                passed.append(swap.view.passed)
+    assert sum(passed) > len(passed) / 2 > 2
+
+
 def test_short_cards_have_a_view_too(place, requests):
     for request in requests[::15]:
         view = DESK.view(played(request, place, "deeptravel_cards_compact").record(), place)

@@ -10,6 +10,7 @@ there are none of these.
 
 from __future__ import annotations
 
+import json
 import math
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,6 +21,7 @@ from typing import Any
 
 from tripwright.domains import travellers
 from tripwright.domains.deeptravel.cards import (
+    CARDS,
     RISKS,
     UNITS,
     Cards,
@@ -58,6 +60,7 @@ from tripwright.domains.deeptravel.requests.words import (
     passed_over,
     word_request,
 )
+from tripwright.domains.deeptravel.task import Errand
 from tripwright.domains.deeptravel.worlds.worlds import CityMap, Spot, WorldProvider
 from tripwright.domains.desk import (
     EMPTY,
@@ -72,6 +75,7 @@ from tripwright.domains.desk import (
     RequestChange,
     RouteStop,
     State,
+    Swap,
     TripView,
     Understood,
     problems_of,
@@ -83,6 +87,7 @@ from tripwright.domains.place import Place
 from tripwright.domains.travellers import Takes
 from tripwright.domains.wording import capitalised
 from tripwright.errors import UserError, counted
+from tripwright.transcript import Transcript
 from tripwright.verdict import FORMAT, SCHEMA, Fact, Verdict
 from tripwright.world.store import World
 
@@ -505,6 +510,22 @@ def view(record: Mapping[str, Any], place: Place) -> TripView:
     )
 
 
+def swaps(record: Mapping[str, Any], part: str, item: str, place: Place) -> list[Swap]:
+    """The second recommendation before the first, judged again. What was said of the first alone
+    is left out: that nothing leaves later, what there is where it is sold out, the total."""
+    said = json.loads(record["transcript"]["answer"])
+    said[part] = said[part][::-1]
+    risks = [risk for risk in said.pop("risks", ()) if risk.get("part") != part]
+    answer = Cards.model_validate({**said, "risks": risks, "total": None}).to_json()
+    transcript = Transcript.from_json({**record["transcript"], "answer": answer})
+    request, source = TravelRequest.model_validate(record["request"]), place.source
+    judged = Errand(record["id"], request, source.ask, source.where).judged(transcript, CARDS)
+    changed = json.loads(json.dumps(judged.record()))
+    shown = view(changed, place)
+    [first] = [each.items[0] for each in shown.parts if each.key == part]
+    return [Swap(first, shown, changed)]
+
+
 def _placed(part: PlanPart, spots: Mapping[str, Spot]) -> PlanPart:
     """With where its hotels and sights are."""
     items = list[Item]()
@@ -534,6 +555,8 @@ def _parts(request: TravelRequest, cards: Cards, problems: Sequence[Problem]) ->
             for n, card in enumerate(found)
             for item in _items(card, cards.party, n > 0, _about(problems, f"{name}.{n}."))
         ]
+        if len(found) > 1 and name != "visits":
+            items[0] = replace(items[0], key="first")
         of_card = [getattr(card, "date", getattr(card, "checkin", None)) for card in found[:1]]
         first = next((day for day in of_card if day and _moment(day)), day)
         cost = items[0].cost if items else None
@@ -668,6 +691,7 @@ DESK = Desk(
         lambda values: request(values, place),
     ),
     view=view,
+    swaps=swaps,
     no_plan=no_plan,
     planners={"errand-expert": "Careful agent, who knows only what the tools answer"},
     dialect="deeptravel_cards",

@@ -42,7 +42,11 @@ export async function drawMap(holder, view) {
       svg("text", {x: cx + unit * (toLeft ? -1.8 : 1.8), y: cy - unit * 1.2, "font-size": unit * 3.4, "text-anchor": toLeft ? "end" : "start"}, stop.name));
   }
   figure.prepend(picture);
-  const spots = view.parts.flatMap((part) => part.items).filter((item) => item.position).map(({text, kind, position}) => ({name: text, kind, position}));
+  const spots = view.parts.flatMap((part) => part.items).map(({text, kind, position}) => ({name: text, kind, position})).filter((spot) => spot.position || spot.kind === "accommodation");
+  for (const spot of spots.filter((each) => !each.position)) {  // shown in the middle of its city, and said so
+    const city = known.find((stop) => spot.name.endsWith(`, ${stop.name}`));
+    if (city) Object.assign(spot, {position: [city.latitude, city.longitude], name: `${spot.name}: somewhere in this city, its place is not known`});
+  }
   const zoom = el("button", {type: "button", class: "quiet zoom", click: async () => {
     const {zoomMap} = await import("/pages/trip/zoom.js"), large = el("div", {class: "large"});
     picture.replaceWith(large);

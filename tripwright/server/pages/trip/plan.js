@@ -80,7 +80,7 @@ function others(part, item, view, swaps) {
     const more = swap.total === null || view.cost === null ? null : swap.total - view.cost;
     const sum = more === null ? "" : `${money(swap.total, view.currency)} in all (${more < 0 ? "−" : "+"}${money(Math.abs(more), view.currency)})`;
     return el("li", {}, el("b", {}, swap.item.text), swap.item.facts.map(([label, text]) => el("span", {class: "small muted"}, ` ${label}: ${text}.`)),
-      el("p", {class: swap.passed ? "yes small" : "problem small"}, swap.passed ? "✓ Everything is kept" : `✗ Not kept: ${swap.problems.join(", ")}`, sum ? `, ${sum}` : ""),
+      el("p", {class: swap.passed ? "yes small" : "problem small"}, swap.passed ? "✓ All checks pass" : `✗ Not kept: ${swap.problems.join(", ")}`, sum ? `, ${sum}` : ""),
       el("button", {type: "button", "aria-label": `Take ${swap.item.text} instead of ${item.text}`, click: () => swaps.take(part.key, item.key, number).catch(swaps.fault)}, "Take this"));
   };
   const folded = el("details", {class: "others", toggle: async () => {
