@@ -61,10 +61,8 @@ def test_an_answer_ends_it(world):
 def test_the_same_call_again_ends_it_however_it_is_spelt(world):
     session = open_session(world)
     say(session, sum_of(1))
-    say(
-        session,
-        '<tool_call>{ "arguments": {"expression": "1+1"}, "name": "calculator" }</tool_call>',
-    )
+    otherwise = '{ "arguments": {"expression": "1+1"}, "name": "calculator" }'
+    say(session, f"<tool_call>{otherwise}</tool_call>")
     assert reason(session) is StopReason.REPEATED_CALL
     assert len(session.transcript.calls) == 1
 
@@ -103,10 +101,7 @@ def test_the_oldest_exchanges_leave_a_context_that_is_full(world):
         assert session.context[: len(prompt)] == prompt
         say(session, sum_of(n))
         # what was asked and answered last is always there
-        last = [
-            *session.transcript.segments[-2].token_ids,
-            *session.transcript.segments[-1].token_ids,
-        ]
+        last = [i for segment in session.transcript.segments[-2:] for i in segment.token_ids]
         assert session.context[-len(last) :] == last
     transcript = session.transcript
     assert reason(session) is StopReason.MAX_TURNS and transcript.context_was_cut
@@ -177,17 +172,13 @@ def test_an_unreadable_turn_can_be_answered_with_an_error(world):
     session = open_session(world, on_malformed="error", max_turns=3)
     say(session, "Hello")
     transcript = session.transcript
-    assert not session.done
+    assert not session.done and not transcript.calls
     assert transcript.problems == [StopReason.FORMAT_ERROR]
-    assert not transcript.calls
     said, told = transcript.segments[-2:]
     assert said.problem is StopReason.FORMAT_ERROR and (told.role, told.problem) == ("tool", None)
-    assert json.loads(told.text)["error"].startswith(
-        "This turn cannot be read: a turn holds one <tool_call> or one <answer>"
-    )
+    assert "one <tool_call> or one <answer>" in json.loads(told.text)["error"]
     say(session, sum_of(1))
-    assert not session.done
-    assert len(transcript.calls) == 1
+    assert not session.done and len(transcript.calls) == 1
     assert transcript.problems == [StopReason.FORMAT_ERROR]
     say(session, "Hello")
     assert reason(session) is StopReason.MAX_TURNS  # within its limits
@@ -267,8 +258,7 @@ def test_an_error_message_has_ids_that_are_not_trained_on(world):
     session = open_session(world, letters=True, on_malformed="error", context_tokens=10_000)
     between = say(session, "Hello")
     told = session.transcript.segments[-1]
-    assert told.token_ids == between
-    assert not any(told.loss_mask)
+    assert told.token_ids == between and not any(told.loss_mask)
     assert session.length == len(session.transcript.token_ids)
     cut = open_session(world, letters=True, on_malformed="error", context_tokens=10_000)
     cut.take(Turn("x", [5], [0.0], cut=True))
@@ -288,13 +278,10 @@ def test_a_fork_goes_on_from_what_was_said_asked_and_answered(world):
     say(parent, sum_of(1))
     fork.continue_from(parent)
     assert fork.transcript.token_ids == parent.transcript.token_ids and fork.length == parent.length
-    assert (fork.transcript.parent, fork.transcript.forked_at) == (
-        "q/0",
-        parent.length,
-    ) and parent.transcript.parent is None
-    assert (
-        Transcript.from_json(json.loads(json.dumps(fork.transcript.to_json()))) == fork.transcript
-    )
+    assert (fork.transcript.parent, fork.transcript.forked_at) == ("q/0", parent.length)
+    assert parent.transcript.parent is None
+    written = json.loads(json.dumps(fork.transcript.to_json()))
+    assert Transcript.from_json(written) == fork.transcript
     before = parent.transcript.to_json()
     say(fork, sum_of(2))
     assert parent.transcript.to_json() == before
@@ -337,21 +324,15 @@ def test_what_a_fault_kept_from_its_answer_may_be_asked_again(world, fault):
     session = open_session(world, tools=Scripted(world, [fault, fault, None]))
     for _ in range(3):
         say(session, sum_of(1))
-    assert not session.done and [call.fault for call in session.transcript.calls] == [
-        fault,
-        fault,
-        None,
-    ]
+    faults = [call.fault for call in session.transcript.calls]
+    assert not session.done and faults == [fault, fault, None]
     say(session, sum_of(1))
     assert reason(session) is StopReason.REPEATED_CALL
 
 
 def test_calls_without_an_answer_are_calls_all_the_same(world):
-    session = open_session(
-        world,
-        tools=FaultyTools(ToolBox(world, face_named("compact")), Faults(probability=1.0), "q1"),
-        max_calls=3,
-    )
+    tools = FaultyTools(ToolBox(world, face_named("compact")), Faults(probability=1.0), "q1")
+    session = open_session(world, tools=tools, max_calls=3)
     for _ in range(4):
         say(session, sum_of(1))
     assert reason(session) is StopReason.MAX_CALLS
@@ -373,11 +354,8 @@ def test_a_prompt_that_asks_for_the_tools_holds_their_schemas(world):
     session = open_session(world, dialect, tools=ToolBox(world, face_named("star"), page_rows=5))
     prompt = session.transcript.segments[0].text
     assert "{{" not in prompt and prompt.startswith("You are a helpful travel assistant.")
-    listed = [
-        json.loads(line)
-        for line in prompt.splitlines()
-        if line.startswith('{"name"') and "parameters" in line
-    ]
+    lines = [line for line in prompt.splitlines() if line.startswith('{"name"')]
+    listed = [json.loads(line) for line in lines if "parameters" in line]
     assert listed == [schema["function"] for schema in session.tools.schemas]
     assert "page" in listed[1]["parameters"]["properties"]
     assert open_session(world).transcript.segments[0].text == dialect_named("compact").system_prompt

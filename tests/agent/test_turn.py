@@ -48,20 +48,15 @@ def test_no_text_makes_it_raise(name, text):
 def test_what_is_written_is_read_back(name, arguments):
     text = write_call(name, arguments)
     read = read_turn("I think. " + text)
-    if (
-        text.count("<tool_call>") + text.count("<answer>") > 1
-        or text.count("</tool_call>") > 1
-        or len(text) > LONGEST_CALL
-    ):
-        return
-    assert read == Call(name, arguments)
+    opening = text.count("<tool_call>") + text.count("<answer>")
+    if opening == 1 == text.count("</tool_call>") and len(text) <= LONGEST_CALL:
+        assert read == Call(name, arguments)
 
 
 @pytest.mark.parametrize("depth", [10, 200, 900, *range(950, 1010, 5), 1500])
 def test_depth_is_no_way_to_crash_it(depth):
-    read = read_turn(
-        f'<tool_call>{{"name":"a","arguments":{{"b":{"[" * depth}{"]" * depth}}}}}</tool_call>'
-    )
+    deep = "[" * depth + "]" * depth
+    read = read_turn(f'<tool_call>{{"name":"a","arguments":{{"b":{deep}}}}}</tool_call>')
     if isinstance(read, Call):
         assert isinstance(call_key(read.name, read.arguments), str)
 
@@ -100,12 +95,10 @@ def test_unreadable_turns(text):
 )
 def test_a_thought_before_a_call_or_an_answer_is_no_part_of_it(thought):
     call = '<tool_call>\n{"name": "SearchCity", "arguments": {"state": "Texas"}}\n</tool_call>'
-    assert read_turn(f"<think> {thought} </think>\n{call}") == Call(
-        "SearchCity", {"state": "Texas"}
-    )
-    assert read_turn(f"\n<think>{thought}</think><answer>Day 1: home</answer>") == Answer(
-        "Day 1: home"
-    )
+    called = read_turn(f"<think> {thought} </think>\n{call}")
+    assert called == Call("SearchCity", {"state": "Texas"})
+    answered = read_turn(f"\n<think>{thought}</think><answer>Day 1: home</answer>")
+    assert answered == Answer("Day 1: home")
 
 
 @pytest.mark.parametrize(

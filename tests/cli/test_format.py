@@ -10,7 +10,7 @@ import pytest
 
 from tests.conftest import completion
 from tests.files import read_lines, write_lines
-from tests.made import proven
+from tests.made import proven, trip
 from tripwright.cli.main import main
 from tripwright.domains.travelplanner.plan.itinerary import render_itinerary
 from tripwright.domains.travelplanner.queries.sample import make_queries
@@ -88,20 +88,18 @@ def test_the_parser_and_then_the_judge(folder, tmp_path, typed):
 
 
 def test_what_the_model_was_not_asked_is_asked_by_the_same_command(
-    folder, tmp_path, formatter, capsys
+    folder, tmp_path, formatter, typed
 ):
     out = tmp_path / "plans.jsonl"
-    formatter.mood = "half"
-    assert main(command(folder, out, *by(formatter, "--json"))) == 0
+    formatter.mood, asking = "half", command(folder, out, *by(formatter, "--json"))
     counts = {"itineraries": 6, "plans": 2, "unreadable": 1, "unscored": 3}
-    assert json.loads(capsys.readouterr().out) == counts and len(plans(out)) == 3
+    assert typed(asking).record == counts and len(plans(out)) == 3
     with out.open("a") as torn:
         torn.write('{"line": 1, "que')
     formatter.mood, asked = "well", formatter.requests
-    assert main(command(folder, out, *by(formatter, "--json"))) == 0
-    assert formatter.requests - asked == 3  # what is there is not asked again
     counts |= {"plans": 4, "unreadable": 2, "unscored": 0}
-    assert json.loads(capsys.readouterr().out) == counts and plans(out) == expected(folder)
+    assert typed(asking).record == counts and plans(out) == expected(folder)
+    assert formatter.requests - asked == 3  # what is there is not asked again
 
 
 def test_a_file_of_something_else_is_not_touched(folder, tmp_path, formatter, refused):
@@ -138,14 +136,12 @@ def test_mistakes_are_one_line_and_leave_nothing(tmp_path, text, told, refused):
 
 
 def test_a_model_needs_its_endpoint(folder, tmp_path, refused):
-    assert "--model and --base-url go together" in refused(
-        command(folder, tmp_path / "out.jsonl", "--model", "m")
-    )
+    asking = command(folder, tmp_path / "out.jsonl", "--model", "m")
+    assert "--model and --base-url go together" in refused(asking)
 
 
 def test_a_request_without_its_text_can_be_formatted(tmp_path):
-    query = {"org": "A", "dest": "B", "days": 3, "visiting_city_number": 1, "date": []}
-    query |= dict.fromkeys(("people_number", "budget", "query"))
+    query = trip(date=[]).record() | dict.fromkeys(("people_number", "budget", "query"))
     line = {"query": query, "itinerary": "Day 1: in A\n- Lunch: [X] in A"}
     (tmp_path / "in.jsonl").write_text(json.dumps(line))
     assert main(["format", str(tmp_path / "in.jsonl"), "--out", str(tmp_path / "out.jsonl")]) == 0

@@ -96,10 +96,8 @@ def test_what_is_wrong_stands_under_what_it_concerns(query, world):
         "is_not_absent": Fact("is_not_absent", State.FAILED, "bad", evidence),
         "a_new_rule": Fact("a_new_rule", State.FAILED, "Says why."),
     }
-    hard = {
-        "valid_cost": Fact("valid_cost", State.PASSED),
-        "valid_cuisine": Fact("valid_cuisine", State.NOT_APPLICABLE),
-    }
+    states = {"valid_cost": State.PASSED, "valid_cuisine": State.NOT_APPLICABLE}
+    hard = {name: Fact(name, state) for name, state in states.items()}
     costs = (Cost(2, "lunch", "Grill", 10.25, 2), Cost(2, "taxi", "x", 1980, 1))
     verdict = plan_verdict("strict", ("valid_cost",), facts, hard, costs)
     view = plan_view(query.model_copy(update={"budget": 2000}), plan, verdict)
@@ -120,11 +118,8 @@ def test_what_is_wrong_stands_under_what_it_concerns(query, world):
     assert "total          $2,000.50  ✗ $0.50 over the budget of $2,000.00" in lines
     assert "– Cuisine: not asked for" in lines
     told = lines[lines.index("✗ Complete information") + 1 :]
-    assert told[2:5] == [
-        "day 3: needed an easy day",
-        "day 9, lunch: needed less (found too much)",
-        "needed $8 (found $9)",
-    ]
+    assert told[2:4] == ["day 3: needed an easy day", "day 9, lunch: needed less (found too much)"]
+    assert told[4] == "needed $8 (found $9)"
     assert lines[lines.index("✗ A new rule") + 1] == "Says why."
 
 
@@ -147,17 +142,12 @@ def test_a_day_that_the_plan_lacks_is_shown(query, world):
     assert "✓ Day 2" not in plan_text(view, verdict)
 
 
+ODD = st.sampled_from(["<script>", "豪华卧室, X", "\ud800", "-"])
+SINGLE = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=12) | ODD
 ANYTHING = st.recursive(
-    st.one_of(
-        st.none(),
-        st.booleans(),
-        st.integers(),
-        st.floats(),
-        st.text(max_size=12),
-        st.sampled_from(["<script>", "豪华卧室, X", "\ud800", "-"]),
-    ),
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    SINGLE,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
     ),
     max_leaves=6,
 )
@@ -168,13 +158,11 @@ ODD_REQUEST = trip(dest="<b>A</b>", date=["2022-03-01\n"], budget=9)
 WORLD = made_world({"Homer": "H", "Aston": "W"}, meals=[meal("Grill", "Aston")])
 
 
+DAYS = ANYTHING | st.dictionaries(st.sampled_from(KEYS), ANYTHING)
+
+
 @settings(max_examples=40, deadline=None)
-@given(
-    plan=st.lists(
-        st.one_of(ANYTHING, st.dictionaries(st.sampled_from(KEYS), ANYTHING)), max_size=5
-    ),
-    rules=st.sampled_from(RULES),
-)
+@given(plan=st.lists(DAYS, max_size=5), rules=st.sampled_from(RULES))
 def test_any_plan_can_be_shown(plan, rules):
     for verdict in (None, judge(ODD_REQUEST, copy.deepcopy(plan), WORLD, rules)):
         view = plan_view(ODD_REQUEST, plan, verdict)

@@ -35,9 +35,8 @@ class Writer:
 
     def __init__(self, folder: Path, serve: Callable[..., str]) -> None:
         self.mood, self.requests = "well", 0
-        self.texts = {
-            fields(query.record()): query.query for query in read_queries(folder / "queries.jsonl")
-        }
+        queries = read_queries(folder / "queries.jsonl")
+        self.texts = {fields(query.record()): query.query for query in queries}
         self.url = serve(self.answer)
 
     def answer(self, request: dict[str, Any]) -> tuple[int, bytes, dict[str, str]]:
@@ -81,12 +80,10 @@ def worded(folder: Path, out: Path) -> list[dict[str, Any]]:
     for record in records:
         before = asked[record["wording"]["line"] - 1]
         assert {name: record[name] for name in before} == {**before, "query": record["query"]}
-        assert (
-            mismatches(Query.model_validate(record), record["query"], Gazetteer(world.cities)) == []
-        )
-    assert [record["wording"]["line"] for record in records] == sorted(
-        record["wording"]["line"] for record in records
-    )
+        query, places = Query.model_validate(record), Gazetteer(world.cities)
+        assert mismatches(query, record["query"], places) == []
+    lines = [record["wording"]["line"] for record in records]
+    assert lines == sorted(lines)
     return records
 
 

@@ -176,9 +176,8 @@ def test_text_from_files_is_shown_and_never_run(tmp_path):
     bad["verdict"]["groups"][1]["facts"][HOSTILE] = fact_record(False, HOSTILE)
     write_lines(run / "eval/after_rl/transcripts.jsonl", [bad])
     score = synthetic_score(0.5, 60)
-    score["metrics"][HOSTILE] = score["constraints"][HOSTILE] = score["levels"][HOSTILE] = rate(
-        1, 2
-    )
+    for kind in ("metrics", "constraints", "levels"):
+        score[kind][HOSTILE] = rate(1, 2)
     write_json(run / "eval/after_rl/score.json", {**score, "rules": HOSTILE})
     write_json(run / "eval" / "<b>x" / "score.json", score)
     write_json(run / "run_card.json", {"recipe": HOSTILE, HOSTILE: {HOSTILE: [HOSTILE]}})
@@ -187,9 +186,8 @@ def test_text_from_files_is_shown_and_never_run(tmp_path):
     ]
     write_lines(run / "metrics.jsonl", rows)
     source, page = report_of(run)
-    assert not {"img", "b>x"} & set(page.tags) and page.tags.count("script") == len(
-        re.findall("</script>", source)
-    )
+    assert not {"img", "b>x"} & set(page.tags)
+    assert page.tags.count("script") == source.count("</script>")
     assert not any(name.startswith("on") for name, _ in page.attributes)
     assert "alert(1)" in page.text  # shown, not dropped
     assert "\x00" not in source and "\x1b" not in source
@@ -270,10 +268,8 @@ def test_long_transcripts_stay_under_two_megabytes(tmp_path):
 
 def test_calls_that_were_made_to_fail_are_told(tmp_path):
     kinds = {"unavailable": 300, "<odd>": 1}
-    for faults, told in (
-        ({"calls": 1500, "hit": 301, "kinds": kinds}, True),
-        ({"hit": "x"}, False),
-    ):
+    counted = {"calls": 1500, "hit": 301, "kinds": kinds}
+    for faults, told in ((counted, True), ({"hit": "x"}, False)):
         write_json(tmp_path / "score.json", {**synthetic_score(0.5, 60), "faults": faults})
         words = "301 of 1,500 tool calls were made to fail (unavailable 300"
         assert (words in report_of(tmp_path)[1].text) == told
@@ -431,10 +427,8 @@ def test_theorem_1_is_laid_beside_runs():
     gains says so."""
 
     def run(variance: float, rise: float) -> list[dict[str, Any]]:
-        return [
-            {"step": step, "reward_variance": variance, "pass_rate": 0.1 + rise * step}
-            for step in range(1, 21)
-        ]
+        rates = [(step, 0.1 + rise * step) for step in range(1, 21)]
+        return [{"step": s, "reward_variance": variance, "pass_rate": rate} for s, rate in rates]
 
     dense, sparse, flat = run(2.0, 0.02), run(0.5, 0.01), run(1.0, 0.0)
     assert (time_to_gain(dense), time_to_gain(sparse), time_to_gain(flat)) == (5, 7, None)
@@ -473,10 +467,8 @@ def test_steps_that_are_apart_count_for_the_time_between_them():
 @pytest.fixture
 def two(tmp_path: Path) -> list[Path]:
     folders = []
-    for name, size, high, slope, final in (
-        ("grpo", 8, 0.2, 0.01, 40),
-        ("dapo", 16, 0.28, 0.02, 60),
-    ):
+    settings = ("grpo", 8, 0.2, 0.01, 40), ("dapo", 16, 0.28, 0.02, 60)
+    for name, size, high, slope, final in settings:
         rl = {"curriculum": {}, "group_size": size, "clip": {"high": high}, "max_minutes": None}
         rows = [row(step, pass_rate=slope * step) for step in range(1, 11)]
         folders.append(run_of(tmp_path / name, rows, {"seed": 0, "grpo": rl}, final))
@@ -517,22 +509,14 @@ def test_what_cannot_be_put_together_is_refused_in_one_line(two, tmp_path, typed
     ):
         with pytest.raises(UserError, match=found):
             report_page(folders)
-    told = typed(
-        ["report", str(two[0]), str(two[1]), "--out", str(tmp_path / "out.html"), "--json"]
-    ).record
+    told = typed(f"report {two[0]} {two[1]} --out {tmp_path}/out.html --json").record
     assert told["runs"] == [str(folder) for folder in two]
     assert told["bytes"] == (tmp_path / "out.html").stat().st_size
     assert not (two[0] / "report.html").exists()
 
 
 def test_rl_steps_are_found_whatever_the_stage_is_called(tmp_path):
-    rows = [
-        {"stage": "sft", "step": 1, "seconds": 1.0, "loss": 1.0},
-        row(1, stage="rft"),
-        row(1, stage="rl"),
-        row(2, stage="rl"),
-    ]
-    assert [(r["stage"], r["step"]) for r in ReportedRun(run_of(tmp_path / "a", rows)).rl] == [
-        ("rl", 1),
-        ("rl", 2),
-    ]
+    sft = {"stage": "sft", "step": 1, "seconds": 1.0, "loss": 1.0}
+    rows = [sft, row(1, stage="rft"), row(1, stage="rl"), row(2, stage="rl")]
+    found = ReportedRun(run_of(tmp_path / "a", rows)).rl
+    assert [(each["stage"], each["step"]) for each in found] == [("rl", 1), ("rl", 2)]

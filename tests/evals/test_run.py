@@ -75,19 +75,11 @@ def go(
 def test_a_run_leaves_its_card_its_lines_and_its_score(tasks, tmp_path):
     score = go(ExpertPolicy(), tasks, tmp_path / "run")
     assert score == json.loads((tmp_path / "run" / "score.json").read_text())
-    assert score["metrics"]["final"] == {
-        "value": 1.0,
-        "low": pytest.approx(0.839, abs=1e-3),
-        "high": 1.0,
-        "k": 20,
-        "n": 20,
-    }
+    low = pytest.approx(0.839, abs=1e-3)
+    assert score["metrics"]["final"] == {"value": 1.0, "low": low, "high": 1.0, "k": 20, "n": 20}
     assert (score["n"], score["unscored"], score["rules"]) == (20, 0, "strict")
-    assert (
-        score["run_card"]
-        == CARD | {"transcripts_version": 2}
-        == json.loads((tmp_path / "run" / "run_card.json").read_text())
-    )
+    card = json.loads((tmp_path / "run" / "run_card.json").read_text())
+    assert score["run_card"] == CARD | {"transcripts_version": 2} == card
     assert score["stop_reasons"] == {"answer": 20} and "warning" not in score
     assert set(score["constraints"]) == {*COMMONSENSE_NAMES, *HARD_NAMES}
     # the expert emits no tokens, which is not 0 tokens
@@ -110,9 +102,8 @@ def test_an_interrupted_run_is_taken_up_where_it_stopped(tasks, tmp_path, tear):
     score = go(second, tasks, tmp_path / "run")
     assert first.played + second.played == [task.id for task in tasks]
     assert score == whole
-    assert [r["id"] for r in episodes(tmp_path / "run" / "transcripts.jsonl")] == [
-        task.id for task in tasks
-    ]
+    ids = [record["id"] for record in episodes(tmp_path / "run" / "transcripts.jsonl")]
+    assert ids == [task.id for task in tasks]
     assert go(third := Faulty(), tasks, tmp_path / "run") == whole and not third.played
 
 
@@ -194,9 +185,8 @@ def test_a_folder_is_continued_only_by_what_made_it(tmp_path, changes, told):
 
 def test_what_does_not_matter_may_differ(tmp_path):
     first = settle_card(tmp_path / "run", a_card(tmp_path))
-    moved = a_card(
-        tmp_path, policy={"kind": "endpoint", "model": "m", "base_url": "http://b:9/v1"}
-    ) | {"date": "later", "git": None}
+    policy = {"kind": "endpoint", "model": "m", "base_url": "http://b:9/v1"}
+    moved = a_card(tmp_path, policy=policy) | {"date": "later", "git": None}
     moved["queries"] = moved["queries"] | {"path": "elsewhere.jsonl"}
     assert settle_card(tmp_path / "run", moved) == first
 
@@ -235,10 +225,8 @@ def lines(tasks: list[TripTask], tmp_path_factory: pytest.TempPathFactory) -> li
     out = tmp_path_factory.mktemp("lines")
     go(RowsPolicy("cheapest"), tasks[:12], out / "rows")
     go(Faulty(failing=["q19"]), tasks[12:], out / "expert")
-    return [
-        *episodes(out / "rows" / "transcripts.jsonl"),
-        *episodes(out / "expert" / "transcripts.jsonl"),
-    ]
+    runs = (out / name / "transcripts.jsonl" for name in ("rows", "expert"))
+    return [line for run in runs for line in episodes(run)]
 
 
 def test_the_rates_are_those_of_the_tally(tasks, tmp_path):
@@ -249,37 +237,27 @@ def test_the_rates_are_those_of_the_tally(tasks, tmp_path):
     episodes = list(play(RowsPolicy("cheapest"), tasks, DIALECT))
     tally = Tally()
     for episode in episodes:
-        tally.add(
-            episode.task.request,
-            judge(episode.task.request, episode.more["plan"], episode.task.world),
-        )
+        request, world = episode.task.request, episode.task.world
+        tally.add(request, judge(request, episode.more["plan"], world))
     summary = tally.summary("official")
-    metrics = score_records(
-        [json.loads(json.dumps(episode.record())) for episode in episodes], "official", {}
-    )["metrics"]
-    names = {"delivery": "delivery_rate", "final": "final_pass_rate"} | {
-        name: name
-        for name in ("commonsense_micro", "commonsense_macro", "hard_micro", "hard_macro")
-    }
-    for ours, theirs in names.items():
-        assert (metrics[ours]["k"], metrics[ours]["n"]) == (
-            summary[theirs]["numerator"],
-            summary[theirs]["denominator"],
-        ), ours
+    records = [json.loads(json.dumps(episode.record())) for episode in episodes]
+    metrics = score_records(records, "official", {})["metrics"]
+    names = {"delivery": "delivery_rate", "final": "final_pass_rate"}
+    for ours in (*names, "commonsense_micro", "commonsense_macro", "hard_micro", "hard_macro"):
+        of_tally = summary[names.get(ours, ours)]
+        counts = of_tally["numerator"], of_tally["denominator"]
+        assert (metrics[ours]["k"], metrics[ours]["n"]) == counts, ours
 
 
 def test_the_constraints_add_up_to_the_micro_rates(lines):
     score = score_records(lines, "official", {})
     for micro, names in (("commonsense_micro", COMMONSENSE_NAMES), ("hard_micro", HARD_NAMES)):
         found = [score["constraints"][name] for name in names]
-        assert (sum(f["k"] for f in found), sum(f["n"] for f in found)) == (
-            score["metrics"][micro]["k"],
-            score["metrics"][micro]["n"],
-        )
+        for count in ("k", "n"):
+            assert sum(each[count] for each in found) == score["metrics"][micro][count]
     assert sum(level["final"]["n"] for level in score["levels"].values()) == score["n"] == 19
-    assert list(score["levels"]) == [
-        level for level in ("easy", "medium", "hard") if level in score["levels"]
-    ]
+    levels = list(score["levels"])
+    assert levels == [level for level in ("easy", "medium", "hard") if level in levels]
 
 
 def test_the_order_of_the_lines_does_not_matter_and_the_later_line_counts(lines):
@@ -294,11 +272,7 @@ def test_the_order_of_the_lines_does_not_matter_and_the_later_line_counts(lines)
 
 def test_samples_of_a_query_are_one_query_in_every_interval(tasks, tmp_path):
     once = go(Faulty(), tasks[:10], tmp_path / "once")
-    many = [
-        TripTask(f"{task.id}-s{sample}", task.request, task.world)
-        for task in tasks[:10]
-        for sample in range(4)
-    ]
+    many = [task.renamed(f"{task.id}-s{sample}") for task in tasks[:10] for sample in range(4)]
     score = go(Faulty(), many, tmp_path / "many")
     assert score["metrics"]["final"]["n"] == 40
     assert score["metrics"]["final"]["low"] == once["metrics"]["final"]["low"]

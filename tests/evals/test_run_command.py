@@ -111,13 +111,11 @@ def test_a_local_model(words, tmp_path):
 def test_the_score_says_what_it_cost(words, tmp_path, paid_expert, capsys):
     assert main(words(tmp_path, f"{PRICES} --price-cached 0.5")) == 0
     n = paid_expert.requests
+    tokens = {"prompt_tokens": 1000 * n, "completion_tokens": 100 * n, "cached_tokens": 400 * n}
+    requests = {"requests": n, "uncounted_requests": 0, "discarded_requests": 0}
     assert score_of(tmp_path)["usage"] == {
-        "requests": n,
-        "prompt_tokens": 1000 * n,
-        "completion_tokens": 100 * n,
-        "cached_tokens": 400 * n,
-        "uncounted_requests": 0,
-        "discarded_requests": 0,
+        **tokens,
+        **requests,
         "cost_usd": pytest.approx(n * (600 * 1 + 400 * 0.5 + 100 * 2) / 1e6),
         "usd_per_million_tokens": {"input": 1, "output": 2, "cached_input": 0.5},
     }
@@ -194,17 +192,18 @@ def test_the_papers_decoding_is_sent_and_said(words, tmp_path, paid_expert):
 # ---- what a sick endpoint does
 
 
-@pytest.mark.parametrize("mood", ["500", "hangs", "rubbish"])
+SICK = {
+    "500": (500, b'{"error": {"message": "out of memory"}}', {}),
+    "hangs": None,
+    "rubbish": (200, b"<html>502 Bad Gateway</html>", {}),
+}
+
+
+@pytest.mark.parametrize("mood", SICK)
 def test_a_sick_endpoint_loses_nothing_and_the_same_command_continues(
     words, tmp_path, paid_expert, mood, capsys
 ):
-    sick = paid_expert.serve(
-        lambda request: {
-            "500": (500, b'{"error": {"message": "out of memory"}}', {}),
-            "hangs": None,
-            "rubbish": (200, b"<html>502 Bad Gateway</html>", {}),
-        }[mood]
-    )
+    sick = paid_expert.serve(lambda request: SICK[mood])
     # nothing was scored: a script must not go on as if there were figures
     assert main(words(tmp_path, "--count 3 --timeout 0.3", sick)) == 1
     score = score_of(tmp_path)
@@ -219,11 +218,10 @@ def test_a_sick_endpoint_loses_nothing_and_the_same_command_continues(
 def test_a_wrong_key_is_one_line_and_what_was_paid_is_kept(
     words, tmp_path, paid_expert, good, typed
 ):
-    expired = paid_expert.serve(
-        lambda request: (
-            paid_expert.answer(request) if paid_expert.requests < good else (401, b"{}", {})
-        )
-    )
+    def answer(request: Json) -> Any:
+        return paid_expert.answer(request) if paid_expert.requests < good else (401, b"{}", {})
+
+    expired = paid_expert.serve(answer)
     assert "OPENAI_API_KEY" in typed(words(tmp_path, url=expired), code=2).err
     assert main(words(tmp_path)) == 0 and set(paid_expert.asked.values()) == {1}
 

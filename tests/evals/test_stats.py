@@ -57,13 +57,8 @@ def test_the_ends_of_mcnemars_scale():
 
 
 def test_rate_and_mean_take_the_form_of_score_json():
-    assert rate(5, 10) == {
-        "value": 0.5,
-        "low": pytest.approx(0.2366, abs=1e-4),
-        "high": pytest.approx(0.7634, abs=1e-4),
-        "k": 5,
-        "n": 10,
-    }
+    low, high = (pytest.approx(bound, abs=1e-4) for bound in (0.2366, 0.7634))
+    assert rate(5, 10) == {"value": 0.5, "low": low, "high": high, "k": 5, "n": 10}
     assert rate(0, 0) == {"value": None, "low": 0.0, "high": 1.0, "k": 0, "n": 0}
     assert mean([1.0, 1.0], seed=0) == {"value": 1.0, "low": 1.0, "high": 1.0, "n": 2}
     assert mean([], seed=0) == {"value": None, "low": None, "high": None, "n": 0}
@@ -112,27 +107,20 @@ def line(query: int, sample: int, final: bool) -> dict[str, Any]:
 
 def test_a_score_says_what_its_samples_say():
     passes = [(1, 1, 1, 1), (1, 1, 0, 0), (0, 0, 0, 0), (1, 0, 0, 0)]
-    score = score_records(
-        [line(q, s, bool(p)) for q, samples in enumerate(passes) for s, p in enumerate(samples)],
-        "strict",
-        {},
-    )
+    lines = [line(q, s, bool(p)) for q, row in enumerate(passes) for s, p in enumerate(row)]
+    score = score_records(lines, "strict", {})
     samples, metrics = score["samples"], score["metrics"]
     assert samples["most"] == 4 and list(samples["pass@k"]) == ["1", "2", "3", "4"]
-    assert [samples["pass@k"][k]["value"] for k in "124"] == pytest.approx(
-        [7 / 16, (1 + 5 / 6 + 0 + 1 / 2) / 4, 3 / 4]
-    )
-    assert [samples["pass^k"][k]["value"] for k in "124"] == pytest.approx(
-        [7 / 16, (1 + 1 / 6) / 4, 1 / 4]
-    )
+    any_of, all_of = ([samples[of][k]["value"] for k in "124"] for of in ("pass@k", "pass^k"))
+    assert any_of == pytest.approx([7 / 16, (1 + 5 / 6 + 0 + 1 / 2) / 4, 3 / 4])
+    assert all_of == pytest.approx([7 / 16, (1 + 1 / 6) / 4, 1 / 4])
     assert metrics["pass@4"] == samples["pass@k"]["4"] and metrics["pass^4"]["n"] == 4
     assert [metrics["flip_rate"][name] for name in ("value", "k", "n")] == [0.5, 2, 4]
     # one check, so its share is the pass itself
     assert samples["best_of_k"]["4"]["value"] == samples["pass@k"]["4"]["value"]
-    for figures in (samples[kind] for kind in ("pass@k", "pass^k", "best_of_k", "worst_of_k")):
-        assert all(
-            0 <= found["low"] <= found["value"] <= found["high"] <= 1 for found in figures.values()
-        )
+    for kind in ("pass@k", "pass^k", "best_of_k", "worst_of_k"):
+        for found in samples[kind].values():
+            assert 0 <= found["low"] <= found["value"] <= found["high"] <= 1
 
 
 def test_a_query_with_too_few_samples_is_left_out_of_that_k():

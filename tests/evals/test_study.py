@@ -136,12 +136,9 @@ def items_of(folder: Path) -> list[dict[str, Any]]:
 
 def label(study: Study, *rows: tuple[str, str, Mapping[str, Any]]) -> Labels:
     """rows: (rater, item, values)"""
-    path = study.folder.parent / "labels.jsonl"
     empty = dict.fromkeys(study.names)
-    write_lines(
-        path, ({"rater": rater, "item": item, **empty, **values} for rater, item, values in rows)
-    )
-    return read_labels(study, [path])
+    lines = ({"rater": rater, "item": item, **empty, **values} for rater, item, values in rows)
+    return read_labels(study, [write_lines(study.folder.parent / "labels.jsonl", lines)])
 
 
 def all_true(study: Study, **changed: Any) -> dict[str, Any]:
@@ -151,11 +148,14 @@ def all_true(study: Study, **changed: Any) -> dict[str, Any]:
 # ---- out
 
 
-def test_every_run_answers_the_same_requests(run_folder, tmp_path):
-    runs = [
-        run_folder(name, [errand(n) for n in numbers])
-        for name, numbers in (("a", range(9)), ("b", range(4, 12)))
-    ]
+@pytest.fixture
+def runs_of(run_folder: Maker) -> Callable[..., list[Path]]:
+    """runs_of(a=numbers, …) → runs of these names that answered these requests."""
+    return lambda **of: [run_folder(name, [errand(n) for n in ns]) for name, ns in of.items()]
+
+
+def test_every_run_answers_the_same_requests(runs_of, tmp_path):
+    runs = runs_of(a=range(9), b=range(4, 12))
     counts = make_study(runs, tmp_path / "s", per_run=4, seed=1)
     drawn: dict[str, set[str]] = {}
     for entry in Study(tmp_path / "s").key.values():
@@ -164,12 +164,8 @@ def test_every_run_answers_the_same_requests(run_folder, tmp_path):
     assert (counts.items, counts.shared_requests) == (8, 4)
 
 
-def test_where_runs_share_too_little_each_adds_its_own(run_folder, tmp_path):
-    runs = [
-        run_folder(name, [errand(n) for n in numbers])
-        for name, numbers in (("a", range(3)), ("b", range(2, 9)))
-    ]
-    make_study(runs, tmp_path / "s", per_run=3)
+def test_where_runs_share_too_little_each_adds_its_own(runs_of, tmp_path):
+    make_study(runs_of(a=range(3), b=range(2, 9)), tmp_path / "s", per_run=3)
     ids = Counter(entry["run"] for entry in Study(tmp_path / "s").key.values())
     assert ids == {"a": 3, "b": 3}
     assert [entry["id"] for entry in Study(tmp_path / "s").key.values()].count("r2") == 2
@@ -193,16 +189,16 @@ def test_raters_see_nothing_of_the_run(run_folder, tmp_path):
     plan."""
     lines = [errand(n, passes=False) for n in range(3)] + [journey(n) for n in range(3)]
     make_study([run_folder("THE RUN", lines)], tmp_path / "s")
+    secrets = ("THE RUN", "nano-7", "SECRET", "SYSTEM", "ORACLE", "dissatisfied", "verdict")
     for file in ("items.jsonl", "items.csv"):
         shown = (tmp_path / "s" / file).read_text()
-        secrets = ("THE RUN", "nano-7", "SECRET", "SYSTEM", "ORACLE", "dissatisfied", "verdict")
         for secret in (*secrets, "verifier", "final", "level", "hard", '"r1"', '"q1"'):
             assert secret not in shown, secret
     assert "THE RUN" in (tmp_path / "s" / "key.jsonl").read_text()
 
 
-def test_equal_seeds_make_equal_studies_and_items_do_not_stand_run_by_run(run_folder, tmp_path):
-    runs = [run_folder(name, [errand(n) for n in range(20)]) for name in ("a", "b")]
+def test_equal_seeds_make_equal_studies_and_items_do_not_stand_run_by_run(runs_of, tmp_path):
+    runs = runs_of(a=range(20), b=range(20))
     for out, seed in (("one", 5), ("two", 5), ("three", 6)):
         make_study(runs, tmp_path / out, per_run=10, seed=seed)
     one, two, three = (
@@ -378,14 +374,11 @@ def test_what_most_say_calibrates_a_judge(study, tmp_path):
         *((r, third, all_true(study, clarity=r == "ann")) for r in ("ann", "bob")),  # a tie
     )
     lines = merged(study, labels)
-    assert [(line["passes"], line["dimensions"]["clarity"], line["raters"]) for line in lines] == [
-        (False, False, ["ann", "bob", "cid"]),
-        (False, True, ["ann"]),
-    ]
-    assert sorted(line["item"] for run in study.runs for line in merged(study, labels, run)) == [
-        first,
-        second,
-    ]
+    assert [line["passes"] for line in lines] == [False, False]
+    assert [line["dimensions"]["clarity"] for line in lines] == [False, True]
+    assert [line["raters"] for line in lines] == [["ann", "bob", "cid"], ["ann"]]
+    by_run = [line["item"] for run in study.runs for line in merged(study, labels, run)]
+    assert sorted(by_run) == [first, second]
     path = write_lines(tmp_path / "p.jsonl", lines[1:2])
     ((id, said),) = findings.read_labels(path).items()
     assert (id, said.trajectory, said.rubrics["logic"]) == (study.key[second]["id"], False, False)
@@ -478,15 +471,15 @@ def items(*raters: str) -> list[dict[str, str]]:
     ]
 
 
+FOUR = ("123321412...", "1233224125.3", ".3332342251.", "12332441251.")
+
+
 @pytest.mark.parametrize(
     ("raters", "alpha"),
     [
         (("0100000010", "1110010000"), 0.095),  # A: binary, two observers, no missing data
         (("aabbdcccedda", "babbbccceddd"), 0.692),  # B: nominal, two observers
-        (
-            ("123321412...", "1233224125.3", ".3332342251.", "12332441251."),
-            0.743,
-        ),  # C: four, missing data
+        (FOUR, 0.743),  # C: four, missing data
     ],
 )
 def test_krippendorffs_own_examples(raters, alpha):
@@ -505,9 +498,8 @@ def test_perfect_agreement_is_one_and_what_cannot_be_told_is_none():
 def test_percent_agreement_weighs_items_alike():
     """One item with three labels, of which one pair in three agrees, and one with two that
     agree."""
-    assert percent_agreement(
-        [{"A": 1, "B": 1, "C": 0}, {"A": 1, "B": 1}, {"A": 1}]
-    ) == pytest.approx((1 / 3 + 1) / 2)
+    items = [{"A": 1, "B": 1, "C": 0}, {"A": 1, "B": 1}, {"A": 1}]
+    assert percent_agreement(items) == pytest.approx((1 / 3 + 1) / 2)
 
 
 def test_majorities():
@@ -522,12 +514,11 @@ Pairs = list[tuple[str, str]]
 
 def table(counts: list[list[int]], labels: str) -> Pairs:
     """counts[judge][reference] → pairs"""
-    return [
-        (labels[j], labels[r])
-        for j, row in enumerate(counts)
-        for r, count in enumerate(row)
-        for _ in range(count)
-    ]
+    pairs: Pairs = []
+    for judge, row in zip(labels, counts, strict=False):
+        for reference, count in zip(labels, row, strict=False):
+            pairs += [(judge, reference)] * count
+    return pairs
 
 
 @pytest.mark.parametrize(
@@ -551,9 +542,8 @@ def test_kappa_as_worked_out_in_print(counts, kappa):
 
 def test_the_ends_of_the_scale():
     assert cohens_kappa(table([[7, 0], [0, 3]], "ab")) == 1
-    assert cohens_kappa(table([[9, 1], [0, 0]], "ab")) == 0, (
-        "a judge that passes everything agrees in 90% by luck alone"
-    )
+    # a judge that passes everything agrees in 90% by luck alone
+    assert cohens_kappa(table([[9, 1], [0, 0]], "ab")) == 0
     assert cohens_kappa(table([[0, 5], [5, 0]], "ab")) == -1
     assert cohens_kappa(table([[5]], "a")) is None and cohens_kappa([]) is None
 

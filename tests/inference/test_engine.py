@@ -3,21 +3,18 @@
 import itertools
 import re
 import threading
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.inference.conftest import opened
 from tripwright.domains import dialect_named
-from tripwright.domains.travelplanner.queries.sample import make_queries
-from tripwright.domains.travelplanner.query import Query
-from tripwright.domains.travelplanner.task import TripTask
-from tripwright.episode import Session, open_session
+from tripwright.episode import Session
 from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.toolbox import ToolBox, ToolHostDown
-from tripwright.transcript import StopReason
+from tripwright.transcript import StopReason, Transcript
 from tripwright.world.store import World
 
 torch = pytest.importorskip("torch")
@@ -36,25 +33,13 @@ TALKER = 4  # sampled from, its turns end at different lengths; greedy, it says 
 NANO = 21  # of `world`
 
 
-@pytest.fixture(scope="module")
-def queries(world: World) -> list[Query]:
-    return list(make_queries(world, 10, 3))
-
-
-def opened(
-    queries: list[Query], world: World, chat: Any, tools: Any = None, **changed: Any
-) -> list[Session]:
-    dialect = replace(dialect_named("compact"), **{"max_turn_tokens": 24, **changed})
-    return [
-        open_session(TripTask(str(i), query, world), dialect, chat, tools=tools)
-        for i, query in enumerate(queries)
-    ]
-
-
 def engine(model: Any, chat: Any, **sampling: Any) -> LocalPolicy:
-    return LocalPolicy(
-        model, chat, Sampling(**{"temperature": 1.0, "dtype": "float32", **sampling})
-    )
+    settings = Sampling(**{"temperature": 1.0, "dtype": "float32", **sampling})
+    return LocalPolicy(model, chat, settings)
+
+
+def by_id(sessions: Iterable[Session]) -> dict[str, Transcript]:
+    return {session.task.id: session.transcript for session in sessions}
 
 
 def test_a_long_prompt_does_not_keep_short_ones_waiting(tiny_model, chat):
@@ -100,34 +85,23 @@ def test_what_all_prompts_begin_with_is_read_once(rows, talker, caller, queries,
     assert shared > 60
     policy = engine(talker, caller, rows=rows)
     list(policy.play(sessions))
-    assert policy.figures["prefilled_tokens"] + policy.figures["copied_tokens"] == sum(
-        map(len, prompts)
-    )
-    assert policy.figures["prefilled_tokens"] <= shared + sum(
-        len(prompt) - shared for prompt in prompts
-    )
+    read, copied = (policy.figures[f"{how}_tokens"] for how in ("prefilled", "copied"))
+    assert read + copied == sum(map(len, prompts))
+    assert read <= shared + sum(len(prompt) - shared for prompt in prompts)
 
 
 @pytest.mark.parametrize("rows", [3, 24])
 def test_a_groups_prompt_is_read_once_even_if_its_members_enter_one_by_one(
     rows, talker, caller, queries, world
 ):
-    sessions = opened(
-        [query for query in queries[:3] for _ in range(8)],
-        world,
-        caller,
-        system_prompt=LONG_PROMPT,
-        max_turns=1,
-    )
+    members = [query for query in queries[:3] for _ in range(8)]
+    sessions = opened(members, world, caller, system_prompt=LONG_PROMPT, max_turns=1)
     prompts = [session.transcript.token_ids for session in sessions[::8]]
     policy = engine(talker, caller, rows=rows)
     list(policy.play(sessions))
     shared = min(common(prompts[0], prompt) for prompt in prompts)
-    # a token per other member
-    assert (
-        policy.figures["prefilled_tokens"]
-        <= shared + sum(len(prompt) - shared for prompt in prompts) + 21
-    )
+    once = shared + sum(len(prompt) - shared for prompt in prompts)
+    assert policy.figures["prefilled_tokens"] <= once + 21  # a token per other member
 
 
 def test_its_figures_count_what_was_played(talker, caller, queries, world):
@@ -143,17 +117,11 @@ def test_its_figures_count_what_was_played(talker, caller, queries, world):
 
 
 def test_no_pass_reads_more_than_its_share(talker, caller, queries, world, monkeypatch):
-    alone = {
-        session.task.id: session.transcript
-        for session in engine(talker, caller, rows=10).play(opened(queries, world, caller))
-    }
+    alone = by_id(engine(talker, caller, rows=10).play(opened(queries, world, caller)))
     sizes, hidden = [], inference_engine.Decoder.hidden
     monkeypatch.setattr(inference_engine, "READ_TOKENS", 40)
-    monkeypatch.setattr(
-        inference_engine.Decoder,
-        "hidden",
-        lambda self, ids, *rest: sizes.append(ids.shape[1]) or hidden(self, ids, *rest),
-    )
+    noted = lambda self, ids, *more: sizes.append(ids.shape[1]) or hidden(self, ids, *more)  # noqa: E731
+    monkeypatch.setattr(inference_engine.Decoder, "hidden", noted)
     for session in engine(talker, caller, rows=10).play(opened(queries, world, caller)):
         assert session.transcript.token_ids == alone[session.task.id].token_ids
     # and a token of each row that speaks, and padding
@@ -179,12 +147,8 @@ class Meeting:
     """Nobody leaves before `guests` have been inside at once; later everybody may."""
 
     def __init__(self, guests: int):
-        self._guests, self._inside, self._lock, self._met = (
-            guests,
-            0,
-            threading.Lock(),
-            threading.Event(),
-        )
+        self._guests, self._inside = guests, 0
+        self._lock, self._met = threading.Lock(), threading.Event()
         self.threads: set[str] = set()
 
     def __call__(self) -> None:
@@ -200,15 +164,10 @@ class Meeting:
 
 
 def test_tools_are_waited_for_while_others_decode(talker, caller, queries, world):
-    expected = {
-        session.task.id: session.transcript
-        for session in engine(talker, caller, rows=10).play(opened(queries, world, caller))
-    }
+    expected = by_id(engine(talker, caller, rows=10).play(opened(queries, world, caller)))
     meeting = Meeting(3)
-    played = engine(talker, caller, rows=10, tool_threads=3).play(
-        opened(queries, world, caller, Tools(world, meeting))
-    )
-    found = {session.task.id: session.transcript for session in played}
+    sessions = opened(queries, world, caller, Tools(world, meeting))
+    found = by_id(engine(talker, caller, rows=10, tool_threads=3).play(sessions))
     assert meeting.threads == {"tools"} and found.keys() == expected.keys()
     for id, transcript in found.items():
         assert transcript.token_ids == expected[id].token_ids
@@ -227,19 +186,12 @@ def test_what_a_tool_raises_leaves_its_episode_unscored(threads, talker, caller,
     def broken() -> None:
         raise ZeroDivisionError("a bug in a tool")
 
-    sessions = list(
-        engine(talker, caller, tool_threads=threads).play(
-            opened(queries, world, caller, Tools(world, broken))
-        )
-    )
-    assert len(sessions) == len(queries)
-    faults = [
-        str(session.transcript.fault)
-        for session in sessions
-        if session.transcript.stop_reason is StopReason.UNSCORED
-    ]
+    asked = opened(queries, world, caller, Tools(world, broken))
+    found = by_id(engine(talker, caller, tool_threads=threads).play(asked)).values()
+    assert len(found) == len(queries)
+    faults = [str(t.fault) for t in found if t.stop_reason is StopReason.UNSCORED]
     assert faults and all("a bug in a tool" in fault for fault in faults)
-    assert not any(s.role == "tool" for session in sessions for s in session.transcript.segments)
+    assert not any(segment.role == "tool" for t in found for segment in t.segments)
     assert_no_threads_left()
 
 
@@ -250,11 +202,8 @@ def test_a_dead_tool_host_leaves_the_others_alone(talker, caller, queries, world
         if next(calls) == 0:
             raise ToolHostDown("gone")
 
-    done = list(
-        engine(talker, caller, tool_threads=2).play(
-            opened(queries, world, caller, Tools(world, first_fails))
-        )
-    )
+    sessions = opened(queries, world, caller, Tools(world, first_fails))
+    done = list(engine(talker, caller, tool_threads=2).play(sessions))
     assert len(done) == len(queries)
     assert sum(s.transcript.stop_reason is StopReason.UNSCORED for s in done) == 1
 

@@ -2,17 +2,13 @@
 prompt must not be seen in the result."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tripwright.agent.dialect import Dialect
-from tripwright.domains import dialect_named
-from tripwright.domains.travelplanner.queries.sample import make_queries
+from tests.inference.conftest import opened
 from tripwright.domains.travelplanner.query import Query
-from tripwright.domains.travelplanner.task import TripTask
-from tripwright.episode import Session, open_session
+from tripwright.episode import Session
 from tripwright.errors import UserError
 from tripwright.transcript import StopReason, Transcript
 from tripwright.world.store import World
@@ -66,10 +62,8 @@ def test_with_a_cache_it_does_so_in_whatever_pieces_it_reads(kind, tiny_model):
     for size in (40, 1, 1, 30, 1, 2):
         piece = ids[:, start : start + size]
         view = CacheView(cache, [0, 1], [start] * 2, [size] * 2)
-        close(
-            decoder.logits(decoder.hidden(piece, positions_of(piece, start), view)),
-            expected[:, start : start + size],
-        )
+        found = decoder.logits(decoder.hidden(piece, positions_of(piece, start), view))
+        close(found, expected[:, start : start + size])
         start += size
 
 
@@ -103,28 +97,14 @@ def test_padding_is_never_seen(kind, tiny_model):
     for more in range(2):
         at = lengths + more
         view = CacheView(cache, [0, 1], at.tolist(), [1, 1])
-        found = decoder.logits(
-            decoder.hidden(ids[torch.arange(2), at][:, None], at[:, None], view)
-        )[:, 0]
+        hidden = decoder.hidden(ids[torch.arange(2), at][:, None], at[:, None], view)
+        found = decoder.logits(hidden)[:, 0]
         for row in range(2):
             close(found[row], reference(model, ids[row : row + 1, : int(at[row]) + 1])[0, -1])
 
 
 # ---- the policy
 NANO = 21  # of `world`
-
-
-@pytest.fixture(scope="module")
-def queries(world: World) -> list[Query]:
-    return list(make_queries(world, 10, 3))
-
-
-def opened(queries: list[Query], world: World, chat: Any, **limits: Any) -> list[Session]:
-    dialect: Dialect = replace(dialect_named("compact"), **{"max_turn_tokens": 24, **limits})
-    return [
-        open_session(TripTask(str(i), query, world), dialect, chat)
-        for i, query in enumerate(queries)
-    ]
 
 
 @pytest.fixture
@@ -137,9 +117,10 @@ def sessions(caller: Any, queries: list[Query], world: World) -> Sessions:
     return make
 
 
-def played(
-    model: Any, chat: Any, sessions: list[Session], **sampling: Any
-) -> dict[int, Transcript]:
+Played = dict[int, Transcript]
+
+
+def played(model: Any, chat: Any, sessions: list[Session], **sampling: Any) -> Played:
     policy = LocalPolicy(model, chat, Sampling(**{"dtype": "float32", **sampling}))
     done = list(policy.play(iter(sessions)))
     assert len(done) == len(sessions) and all(session.done for session in done)
@@ -182,9 +163,8 @@ def test_it_asks_for_sessions_only_as_rows_come_free(talker, caller, sessions):
             asked += 1
             yield session
 
-    for finished, _ in enumerate(
-        LocalPolicy(talker, caller, Sampling(rows=3, dtype="float32")).play(lazily()), start=1
-    ):
+    policy = LocalPolicy(talker, caller, Sampling(rows=3, dtype="float32"))
+    for finished, _ in enumerate(policy.play(lazily()), start=1):
         assert asked <= finished + 3
 
 
@@ -212,9 +192,8 @@ def test_the_policy_has_no_state(talker, caller, queries, sessions):
 
 def test_the_model_is_copied_only_for_another_precision(talker, caller, monkeypatch):
     read: list[Any] = []
-    monkeypatch.setattr(
-        "tripwright.inference.local.Decoder", lambda model: read.append(model) or Decoder(model)
-    )
+    decoder = lambda model: read.append(model) or Decoder(model)  # noqa: E731
+    monkeypatch.setattr("tripwright.inference.local.Decoder", decoder)
     for dtype in ("float32", "float64"):
         list(LocalPolicy(talker, caller, Sampling(dtype=dtype)).play([]))
     assert read[0] is talker and next(read[1].parameters()).dtype == torch.float64
@@ -256,17 +235,11 @@ def test_it_plays_the_model_as_it_is_now(talker, caller, queries, sessions, tiny
 
 
 def test_a_turn_without_end_is_cut_at_its_limit(talker, caller, sessions):
-    found = played(talker, caller, sessions(max_turn_tokens=3))
-    cut = [
-        transcript
-        for transcript in found.values()
-        if transcript.stop_reason is StopReason.MAX_TURN_TOKENS
-    ]
+    found = played(talker, caller, sessions(max_turn_tokens=3)).values()
+    cut = [t.segments[-1] for t in found if t.stop_reason is StopReason.MAX_TURN_TOKENS]
     assert cut
-    for transcript in cut:
-        last = transcript.segments[-1]
-        assert len(last.token_ids) == 3
-        assert caller.stop_id not in last.token_ids
+    for last in cut:
+        assert len(last.token_ids) == 3 and caller.stop_id not in last.token_ids
         assert last.loss_mask == [1, 1, 1]
 
 

@@ -13,30 +13,23 @@ from tripwright.tools.face import number
 from tripwright.tools.toolbox import ToolBox
 
 # row P1's names in its order, with their arguments
-ARGUMENTS = {
-    "search_flights": ["origin", "destination", "date"],
-    "search_accommodations": ["city"],
-    "search_restaurants": ["city"],
-    "search_attractions": ["city"],
-    "search_ground_transportation": ["origin", "destination", "mode"],
-    "get_cities": ["state"],
-    "calculator": ["expression"],
-}
+PLACES = ("search_accommodations", "search_restaurants", "search_attractions")
+ARGUMENTS = {"search_flights": ["origin", "destination", "date"]}
+ARGUMENTS |= dict.fromkeys(PLACES, ["city"])
+ARGUMENTS |= {"search_ground_transportation": ["origin", "destination", "mode"]}
+ARGUMENTS |= {"get_cities": ["state"], "calculator": ["expression"]}
 
 
 def test_schemas_follow_row_p1():
     schemas = face_named("planner_r1").schemas()
-    assert {
-        s["function"]["name"]: s["function"]["parameters"]["required"] for s in schemas
-    } == ARGUMENTS
-    assert [s["function"]["name"] for s in schemas] == list(ARGUMENTS)
-    for schema in schemas:
-        assert schema["type"] == "function" and schema["function"]["description"].endswith(".")
-        assert schema["function"]["parameters"]["type"] == "object"
-        assert all(
-            p["type"] == "string" and p["description"]
-            for p in schema["function"]["parameters"]["properties"].values()
-        )
+    functions = {schema["function"]["name"]: schema["function"] for schema in schemas}
+    assert list(functions) == list(ARGUMENTS)
+    assert {schema["type"] for schema in schemas} == {"function"}
+    for name, function in functions.items():
+        assert function["parameters"]["required"] == ARGUMENTS[name]
+        assert function["description"].endswith(".") and function["parameters"]["type"] == "object"
+        for argument in function["parameters"]["properties"].values():
+            assert argument["type"] == "string" and argument["description"]
 
 
 def test_schemas_agree_with_transformers(world):

@@ -38,23 +38,24 @@ def ask(source: LiveSource, tool: str, **arguments: str) -> ProviderAnswer | Non
         return None
 
 
+def box_of(source: LiveSource) -> LiveToolBox:
+    return LiveToolBox(source.ask, face_named("deeptravel"))
+
+
 def test_a_recorded_day_answers_as_the_world_did(world, tmp_path):
     flight, store = a_flight(world), str(tmp_path / "live.sqlite")
     with (
         live_source(PlaceOptions(world)) as direct,
         live_source(PlaceOptions(world, store=store)) as recording,
     ):
-        said = LiveToolBox(direct.ask, face_named("deeptravel")).call("flight_search", flight).text
-        schemas = LiveToolBox(direct.ask, face_named("deeptravel")).schemas
-        assert (
-            LiveToolBox(recording.ask, face_named("deeptravel")).call("flight_search", flight).text
-            == said
-        )
+        box = box_of(direct)
+        said, schemas = box.call("flight_search", flight).text, box.schemas
+        assert box_of(recording).call("flight_search", flight).text == said
         assert recording.identity["mode"] == "record"
         assert recording.identity["snapshot"] == World.open(world).dates[0]
     day = World.open(world).dates[0]
     with live_source(PlaceOptions(store=store, snapshot=day, replay=True)) as replaying:
-        box = LiveToolBox(replaying.ask, face_named("deeptravel"))
+        box = box_of(replaying)
         assert box.call("flight_search", flight).text == said
         # tools that nobody was asked for are shown all the same: the prompt is the same
         assert box.schemas == schemas
@@ -65,10 +66,7 @@ def test_a_recorded_day_answers_as_the_world_did(world, tmp_path):
         assert ask(replaying, "web_search", query="museums") is None
     # of a world: its first day
     with live_source(PlaceOptions(world, store=store, replay=True)) as replaying:
-        assert (
-            LiveToolBox(replaying.ask, face_named("deeptravel")).call("flight_search", flight).text
-            == said
-        )
+        assert box_of(replaying).call("flight_search", flight).text == said
 
 
 def test_a_services_file_says_which_tools_a_replay_shows(world, tmp_path, monkeypatch):
@@ -114,18 +112,14 @@ def test_options_that_do_not_go_together(options, said):
 
 def test_a_replay_needs_a_store_that_is_there_and_a_day_that_it_has(world, tmp_path):
     store = str(tmp_path / "live.sqlite")
-    with (
-        pytest.raises(UserError, match=r"live\.sqlite"),
-        live_source(PlaceOptions(world, store=store, replay=True)),
-    ):
-        pass
+
+    def refused(said: str, *where: Path, **options: str) -> None:
+        asked = PlaceOptions(*where, store=store, replay=True, **options)
+        with pytest.raises(UserError, match=said), live_source(asked):
+            pass
+
+    refused(r"live\.sqlite", world)
     with live_source(PlaceOptions(world, store=store)) as recording:
         ask(recording, "flight_search", **a_flight(world))
-    with (
-        pytest.raises(UserError, match="Which day is replayed"),
-        live_source(PlaceOptions(store=store, replay=True)),
-    ):
-        pass
-    gone = PlaceOptions(store=store, snapshot="2031-01-01", replay=True)
-    with pytest.raises(UserError, match="no snapshot of 2031-01-01"), live_source(gone):
-        pass
+    refused("Which day is replayed")
+    refused("no snapshot of 2031-01-01", snapshot="2031-01-01")

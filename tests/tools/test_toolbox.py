@@ -16,14 +16,11 @@ ALL_FACES = [*FACES, *(face.name for face in domain_named("deeptravel").faces)]
 FUNCTIONS = [each["function"] for face in ALL_FACES for each in face_named(face).schemas()]
 TOOL_NAMES = sorted({each["name"] for each in FUNCTIONS})
 ARGUMENT_NAMES = sorted({"page"}.union(*(each["parameters"]["properties"] for each in FUNCTIONS)))
+NAMES = st.sampled_from(["Boston", "Rockford", "Salem", "taxi", "2022-03-16"])
+SINGLE = st.none() | st.booleans() | st.integers() | st.floats() | st.text() | NAMES
 JSON_VALUES = st.recursive(
-    st.one_of(
-        *(st.none(), st.booleans(), st.integers(), st.floats(), st.text()),
-        st.sampled_from(["Boston", "Rockford", "Salem", "taxi", "2022-03-16"]),
-    ),
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=3), st.dictionaries(st.text(), inner, max_size=3)
-    ),
+    SINGLE,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     max_leaves=5,
 )
 
@@ -65,11 +62,9 @@ def test_mistakes_are_answers(world, face, arguments, said):
     face=st.sampled_from(ALL_FACES),
     page_rows=st.sampled_from([None, 1, 2]),
     name=st.one_of(st.sampled_from(TOOL_NAMES), st.text()),
-    arguments=st.one_of(
-        st.text(),
-        JSON_VALUES,
-        st.dictionaries(st.sampled_from(ARGUMENT_NAMES), JSON_VALUES, max_size=4),
-    ),
+    arguments=st.text()
+    | JSON_VALUES
+    | st.dictionaries(st.sampled_from(ARGUMENT_NAMES), JSON_VALUES, max_size=4),
 )
 def test_no_call_raises_and_every_answer_is_short_text(world, face, page_rows, name, arguments):
     answer = ToolBox(world, face_named(face), page_rows=page_rows).call(name, arguments)

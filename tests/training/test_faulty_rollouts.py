@@ -52,9 +52,8 @@ class PlaysAsTheExpert:
 def test_rollouts_meet_them_each_member_or_each_group_its_own():
     """Where a group shares them its members differ by what they did, not by what they met."""
     world = World.in_memory(build_tables("nano", 21))
-    tasks = [
-        (n, TripTask(f"t{n}", query, world)) for n, query in enumerate(make_queries(world, 3, 3))
-    ]
+    queries = enumerate(make_queries(world, 3, 3))
+    tasks = [(n, TripTask(f"t{n}", query, world)) for n, query in queries]
 
     def play(faults: Faults | None) -> list[RolloutGroup]:
         player = RolloutWorker(PlaysAsTheExpert(), dialect_named("planner_r1"), 4, faults=faults)
@@ -84,29 +83,23 @@ def test_rl_is_given_the_recipes_faults_and_the_cold_start_has_none(
     monkeypatch.setattr(stages, "load_model", lambda *_: (model, nano_tokenizer))
     monkeypatch.setattr(RunFolder, "drive", lambda self, stage, loop, *_: driven.append(loop))
     monkeypatch.setattr(RunFolder, "save", lambda *_: None)
-    run = RunFolder(
-        tmp_path / "run",
-        Recipe(
-            sft=SftSettings(steps=1), rl=Reinforcement("grpo", GrpoSettings(steps=1)), faults=FAULTS
-        ),
-    )
+    rl = Reinforcement("grpo", GrpoSettings(steps=1))
+    run = RunFolder(tmp_path / "run", Recipe(sft=SftSettings(steps=1), rl=rl, faults=FAULTS))
     stages.take(run, "sft")
     stages.take(run, "rl")
     cold, rl = driven
     assert rl.worker.faults == FAULTS
-    assert (
-        json.loads((tmp_path / "run" / "recipe.json").read_text())["faults"]["probability"] == 0.5
-    )
+    written = json.loads((tmp_path / "run" / "recipe.json").read_text())
+    assert written["faults"]["probability"] == 0.5
     read = [transcript for _ in range(2) for transcript in next(cold.batches)]
     assert all(call.fault is None for transcript in read for call in transcript.calls)
 
 
 def test_a_judge_that_fails_shows_as_a_verifier_and_a_dead_tool_does_not(lab):
     """Row D9: of the answers that were to be judged, the share that got a verdict."""
-    judged, lost = (
-        Episode(lab.trip, Transcript([], StopReason.ANSWER, "[]"), lab.final),
-        Episode(lab.trip, Transcript([], StopReason.UNSCORED, "[]", fault="judge"), None),
-    )
+    judged = Episode(lab.trip, Transcript([], StopReason.ANSWER, "[]"), lab.final)
+    unjudged = Transcript([], StopReason.UNSCORED, "[]", fault="judge")
+    lost = Episode(lab.trip, unjudged, None)
     dead = Episode(lab.trip, Transcript([], StopReason.UNSCORED, fault="tools"), None)
     group = RolloutGroup(0, lab.trip, [judged, judged, judged, lost, dead])
     group.rewards = group.rewarded(lambda episode: RewardBreakdown(1.0, {}))

@@ -3,6 +3,7 @@ bit for bit where it stopped."""
 
 import copy
 import itertools
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +16,7 @@ from tripwright.transcript import Transcript
 
 torch = pytest.importorskip("torch")
 
+from tests.logits import gradient_norm, own_logprobs, same_weights
 from tripwright.training.optim import OptimizerSettings
 from tripwright.training.sft import POOL, BatchesOfLikeLength, FineTuning, SftSettings
 
@@ -61,9 +63,7 @@ def test_it_lowers_the_loss(tiny_model, nano_tokenizer, transcripts):
     rows = steps_of(FineTuning(model, Given(transcripts), SETTINGS))
     assert len(rows) == 24
     first, last = rows[0], rows[-1]
-    assert first["loss"] == pytest.approx(
-        torch.tensor(float(len(nano_tokenizer))).log().item(), abs=0.5
-    )
+    assert first["loss"] == pytest.approx(math.log(len(nano_tokenizer)), abs=0.5)
     assert last["loss"] < 0.8 * first["loss"]
     assert [row["tokens"] for row in rows] == sorted({row["tokens"] for row in rows})
     assert rows[-1]["learning_rate"] < 0.2 * max(row["learning_rate"] for row in rows)
@@ -75,22 +75,13 @@ def test_the_gradient_is_that_of_the_cross_entropy_of_what_was_said(
     rows, tiny_model, nano_tokenizer, transcripts
 ):
     """Passes of two rows add up to the step of three."""
-    model, plain = (
-        tiny_model("qwen3", len(nano_tokenizer)),
-        tiny_model("qwen3", len(nano_tokenizer)),
-    )
+    model, plain = (tiny_model("qwen3", len(nano_tokenizer)) for _ in range(2))
     settings = SftSettings(steps=1, batch_size=3, micro_batch_size=rows, dtype="float32")
     figures = FineTuning(model, Given(transcripts, 3), settings).take_step()
-    said = []
-    for transcript in transcripts[:3]:
-        ids = torch.tensor(transcript.token_ids)
-        nll = -plain(ids[None]).logits[0, :-1].log_softmax(-1).gather(1, ids[1:, None])[:, 0]
-        said.append(nll[torch.tensor(transcript.loss_mask[1:]) > 0])
-    loss = torch.cat(said).mean()
+    loss = -torch.cat([own_logprobs(plain, transcript) for transcript in transcripts[:3]]).mean()
     loss.backward()
-    norm = torch.cat([p.grad.flatten() for p in plain.parameters()]).norm()
-    assert figures["grad_norm"] == pytest.approx(float(norm), rel=1e-3)
-    assert figures["loss"] == pytest.approx(float(loss), rel=1e-4)
+    assert figures["grad_norm"] == pytest.approx(gradient_norm(plain), rel=1e-3)
+    assert figures["loss"] == pytest.approx(float(loss.detach()), rel=1e-4)
 
 
 # ---- the schedule
@@ -101,13 +92,11 @@ def test_the_learning_rate_rises_in_the_warm_up_and_falls_to_its_end(
 ):
     rate = OptimizerSettings(name="adamw", adamw_learning_rate=1e-3)
     settings = replace(SETTINGS, steps=10, warm_up=0.2, final_rate=0.5, optimizer=rate)
-    rows = steps_of(
-        FineTuning(tiny_model("qwen3", len(nano_tokenizer)), Given(transcripts), settings)
-    )
+    model = tiny_model("qwen3", len(nano_tokenizer))
+    rows = steps_of(FineTuning(model, Given(transcripts), settings))
     found = [row["learning_rate"] for row in rows]
-    assert found[:3] == pytest.approx([0.0, 0.5e-3, 1e-3]) and found[2:] == sorted(
-        found[2:], reverse=True
-    )
+    assert found[:3] == pytest.approx([0.0, 0.5e-3, 1e-3])
+    assert found[2:] == sorted(found[2:], reverse=True)
     assert found[9] == pytest.approx(1e-3 * (1 - 0.5 * 7 / 8))
 
 
@@ -136,25 +125,20 @@ def test_settings_that_cannot_be_are_refused(wrong, words):
 def test_batches_are_of_like_length_and_leave_nothing_out(transcripts):
     batches = list(BatchesOfLikeLength(Given(transcripts, 12), rows=3))
     assert sorted(id(t) for batch in batches for t in batch) == sorted(map(id, transcripts))
-    spans = sorted(
-        (min(len(t.token_ids) for t in batch), max(len(t.token_ids) for t in batch))
-        for batch in batches
-    )
+    lengths = [[len(t.token_ids) for t in batch] for batch in batches]
+    spans = sorted((min(each), max(each)) for each in lengths)
     assert all(longest <= shortest for (_, longest), (shortest, _) in itertools.pairwise(spans))
 
 
 @pytest.mark.parametrize("taken", [0, 1, POOL - 1, POOL, POOL + 1, 2 * POOL])
 def test_batches_go_on_from_any_place_as_if_they_had_not_stopped(taken, transcripts):
-    whole = [
-        [id(t) for t in batch]
-        for batch in itertools.islice(BatchesOfLikeLength(Given(transcripts), 3), 3 * POOL)
-    ]
-    first = BatchesOfLikeLength(Given(transcripts), 3)
-    before = [[id(t) for t in next(first)] for _ in range(taken)]
-    again = BatchesOfLikeLength(Given(transcripts), 3)
+    def ids(batches: Any, count: int) -> list[list[int]]:
+        return [[id(t) for t in batch] for batch in itertools.islice(batches, count)]
+
+    whole, first, again = (BatchesOfLikeLength(Given(transcripts), 3) for _ in range(3))
+    before = ids(first, taken)
     again.load_state_dict(copy.deepcopy(first.state_dict()))
-    after = [[id(t) for t in next(again)] for _ in range(3 * POOL - taken)]
-    assert before + after == whole
+    assert before + ids(again, 3 * POOL - taken) == ids(whole, 3 * POOL)
 
 
 # ---- going on
@@ -171,15 +155,8 @@ def test_ten_steps_are_five_and_five_bit_for_bit(tiny_model, nano_tokenizer, tra
     before = steps_of(first, 5)
     again.load_state_dict(copy.deepcopy(first.state_dict()))
     after = steps_of(again)
-    timeless = [
-        {key: value for key, value in row.items() if key != "tokens_per_second"} for row in told
-    ]
-    assert [
-        {key: value for key, value in row.items() if key != "tokens_per_second"}
-        for row in before + after
-    ] == timeless
+    for row in (*told, *before, *after):
+        del row["tokens_per_second"]
+    assert before + after == told
     assert again.step == whole.step == 10
-    assert all(
-        torch.equal(a, b)
-        for a, b in zip(whole.model.parameters(), again.model.parameters(), strict=True)
-    )
+    assert same_weights(whole.model, again.model)

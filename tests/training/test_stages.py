@@ -13,6 +13,7 @@ from tripwright.errors import UserError
 torch = pytest.importorskip("torch")
 
 from tests.files import read_lines
+from tests.logits import same_weights
 from tripwright.cli import quickstart as verb
 from tripwright.inference.local import load_model
 from tripwright.tools.faults import Faults
@@ -41,8 +42,8 @@ def lines(run: RunFolder) -> list[tuple[str, int]]:
     return [(line["stage"], line["step"]) for line in read_lines(run.metrics)]
 
 
-def everything(run: RunFolder) -> None:
-    stages.take_stages(run)
+def models(run: RunFolder) -> list[str]:
+    return sorted(path.name for path in (run.folder / "model").iterdir())
 
 
 class Killed(BaseException):
@@ -50,39 +51,24 @@ class Killed(BaseException):
 
 
 def test_all_stages_leave_a_model_each_and_a_line_for_every_step(run):
-    everything(run)
-    assert sorted(p.name for p in (run.folder / "model").iterdir()) == [
-        "copy_pretraining",
-        "rl",
-        "sft",
-        "start",
-    ]
-    assert lines(run) == [("copy_pretraining", step) for step in (1, 2, 3)] + [
-        ("sft", step) for step in range(1, 7)
-    ] + [("rl", 1)]
+    stages.take_stages(run)
+    assert models(run) == ["copy_pretraining", "rl", "sft", "start"]
+    steps = {"copy_pretraining": 3, "sft": 6, "rl": 1}
+    assert lines(run) == [(name, n) for name, most in steps.items() for n in range(1, most + 1)]
     seconds = [line["seconds"] for line in read_lines(run.metrics)]
     assert seconds == sorted(seconds)
-    (start, tokenizer), (learned, same_tokenizer) = (
-        load_model(run.model("start")),
-        load_model(run.model("rl")),
-    )
-    assert any(
-        not torch.equal(a, b) for a, b in zip(start.parameters(), learned.parameters(), strict=True)
-    )
-    assert tokenizer.get_vocab() == same_tokenizer.get_vocab()
-    assert json.loads((run.folder / "recipe.json").read_text()) == json.loads(
-        json.dumps(run.recipe.record())
-    )
+    (start, tokenizer), (learned, same) = (load_model(run.model(each)) for each in ("start", "rl"))
+    assert not same_weights(start, learned) and tokenizer.get_vocab() == same.get_vocab()
+    written = (run.folder / "recipe.json").read_text()
+    assert json.loads(written) == json.loads(json.dumps(run.recipe.record()))
     assert not (run.folder / "checkpoints").exists()
 
 
 @pytest.mark.parametrize("name", sorted(ALGORITHMS.keys() - {"rl"}))  # it: test_own.py
 def test_every_algorithm_is_a_stage(name, run):
     settings = ALGORITHMS[name].settings(steps=2, prompts_per_step=2, micro_batch_size=2)
-    other = RunFolder(
-        run.folder / name,
-        replace(run.recipe, copy_pretraining=None, sft=None, rl=Reinforcement(name, settings)),
-    )
+    alone = {"copy_pretraining": None, "sft": None, "rl": Reinforcement(name, settings)}
+    other = RunFolder(run.folder / name, replace(run.recipe, **alone))
     stages.make(other)
     stages.take(other, "rl")
     assert lines(other) == [("rl", 1), ("rl", 2)] and other.done("rl")
@@ -106,9 +92,7 @@ def test_a_model_half_written_is_no_model(run, monkeypatch):
         run.save("copy_pretraining", model, tokenizer)
     assert not run.done("copy_pretraining")
     stages.take(run, "copy_pretraining")
-    assert run.done("copy_pretraining") and sorted(
-        p.name for p in (run.folder / "model").iterdir()
-    ) == ["copy_pretraining", "start"]
+    assert run.done("copy_pretraining") and models(run) == ["copy_pretraining", "start"]
 
 
 # ---- the quickstart from end to end: cut to seconds, and (slow) as it is, at its shortest
@@ -128,8 +112,7 @@ def test_the_whole_loop(tmp_path, tiny_recipe, monkeypatch, capsys):
     assert str(tmp_path / "report.html") in printed
 
     score = json.loads((tmp_path / "score.json").read_text())
-    assert score["n"] == 4
-    assert score["unscored"] == 0
+    assert (score["n"], score["unscored"]) == (4, 0)
     assert {"final", "dense_reward"} <= set(score["metrics"])
     assert score["comparison"]["dense_reward"]["n"] == 4
     assert score["comparison"]["with_faults"]["dense_reward"]["n"] == 4
@@ -150,25 +133,14 @@ def test_the_whole_loop(tmp_path, tiny_recipe, monkeypatch, capsys):
     before, after, blind = (
         transcripts(name) for name in (held_out.BEFORE, held_out.AFTER, held_out.BLIND)
     )
-    assert {r["id"] for r in before} == {r["id"] for r in after} == {
-        r["id"] for r in blind
-    } and len(before) == 4
-    assert all(
-        segment["token_ids"]
-        for record in after
-        for segment in record["transcript"]["segments"]
-        if segment["role"] == "assistant"
-    )
-
+    asked, *others = ({record["id"] for record in each} for each in (before, after, blind))
+    assert others == [asked, asked] and len(before) == 4
+    segments = [segment for record in after for segment in record["transcript"]["segments"]]
+    assert all(each["token_ids"] for each in segments if each["role"] == "assistant")
     # The same command again does nothing over, and another seed is another run.
     told = (tmp_path / "metrics.jsonl").read_text()
-    monkeypatch.setattr(
-        "tripwright.training.run_folder.RunFolder.drive",
-        lambda *_, **__: pytest.fail("a finished stage was run again"),
-    )
-    monkeypatch.setattr(
-        held_out, "run_episodes", lambda *_, **__: pytest.fail("an examination was held again")
-    )
+    monkeypatch.delattr(RunFolder, "drive")  # a stage or an examination again would be an error
+    monkeypatch.delattr(held_out, "run_episodes")
     verb.quickstart(tmp_path, minutes=1, seed=3, threads=1)
     assert (tmp_path / "metrics.jsonl").read_text() == told
     with pytest.raises(UserError, match="another recipe"):

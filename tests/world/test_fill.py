@@ -106,11 +106,8 @@ def test_known_answers_stay_as_they_are(world, known):
 
 
 def test_listed_pairs_are_known_on_the_filled_days_and_nothing_else(world):
-    assert all(
-        world.flights(*route, date) is not None
-        for route in ROADS
-        for date in (DAYS[0], DAYS[4], DAYS[-1])
-    )
+    for date in (DAYS[0], DAYS[4], DAYS[-1]):
+        assert all(world.flights(*route, date) is not None for route in ROADS)
     assert world.flights("City0", "City1", "2022-03-11") is None
     assert world.flights("City0", "City1", "2022-02-28") is None
     assert world.flights("City0", "City0", DAYS[3]) is None
@@ -132,9 +129,7 @@ def test_filled_flights_follow_what_the_known_ones_show(world, known):
     new = [route for route in ROADS if route not in routes and route[::-1] not in routes]
     found = {route: [world.flights(*route, date) or [] for date in DAYS] for route in new}
     rows = [flight for days in found.values() for flights in days for flight in flights]
-    ratios = [
-        flight.price_usd / flight.distance_miles for flight in rows if flight.distance_miles > 200
-    ]
+    ratios = [row.price_usd / row.distance_miles for row in rows if row.distance_miles > 200]
     assert min(ratios) > 0.19 and max(ratios) < 0.51 and 0.32 < statistics.fmean(ratios) < 0.38
     known_served = statistics.fmean(
         any((*route, date) == (r[6], r[7], r[5]) for r in known[0]) for *route, date in known[1]
@@ -146,21 +141,15 @@ def test_filled_flights_follow_what_the_known_ones_show(world, known):
     assert abs(per_day - known_per_day) < 0.8
     by_length = sorted((f.distance_miles, minutes_of_duration(f.duration)) for f in rows)
     third = len(by_length) // 3
-    shortest, longest = (
-        statistics.fmean(minutes for _, minutes in part)
-        for part in (by_length[:third], by_length[-third:])
-    )
+    parts = (by_length[:third], by_length[-third:])
+    shortest, longest = (statistics.fmean(minutes for _, minutes in part) for part in parts)
     assert shortest < longest
 
 
 def shift(flight: Flight) -> int:
     """Of the clock between departure and arrival, in minutes."""
-    ahead = (
-        minutes_of_clock(flight.arrival_time)
-        - minutes_of_clock(flight.departure_time)
-        - minutes_of_duration(flight.duration)
-    )
-    return (ahead + 720) % 1440 - 720
+    left, arrived = map(minutes_of_clock, (flight.departure_time, flight.arrival_time))
+    return (arrived - left - minutes_of_duration(flight.duration) + 720) % 1440 - 720
 
 
 def served_routes(known: tuple[list[Texts], list[Search]]) -> list[Route]:
@@ -184,20 +173,16 @@ def test_a_known_route_keeps_its_clocks_and_lengths_on_filled_days_and_both_ways
         assert {shift(flight) for flight in there} == {ahead}
         assert not back or {shift(flight) for flight in back} == {-ahead}
         assert len({flight.distance_miles for flight in [*there, *back]}) == 1
-        wrong_by_the_map += ahead != 60 * (
-            utc_offset_hours(POSITIONS[b]) - utc_offset_hours(POSITIONS[a])
-        )
+        here, there_hours = (utc_offset_hours(POSITIONS[city]) for city in (a, b))
+        wrong_by_the_map += ahead != 60 * (there_hours - here)
     assert wrong_by_the_map >= 5  # or the longitude alone would have done
 
 
 def test_cities_that_known_routes_join_keep_their_clocks_on_routes_that_nobody_knew(world, known):
     covered = {(a, b) for a, b, _ in known[1]}
     joined = joined_cities(known)
-    new = [
-        route
-        for route in ROADS
-        if set(route) <= joined and route not in covered and route[::-1] not in covered
-    ]
+    within = [route for route in ROADS if set(route) <= joined]
+    new = [route for route in within if not {route, route[::-1]} & covered]
     found = [(route, flight) for route in new for flight in world.flights(*route, DAYS[2]) or []]
     assert len(joined) > 20 and len(found) > 100
     assert all(shift(flight) == CLOCKS[b] - CLOCKS[a] for (a, b), flight in found)
@@ -208,9 +193,7 @@ def test_durations_keep_the_winds_and_each_routes_own_habit(world, known):
         return minutes_of_duration(flight.duration) - 42 - 0.118 * flight.distance_miles
 
     covered = set(known[1])
-    west: list[float] = []
-    east: list[float] = []
-    habits = []
+    west, east, habits = list[float](), list[float](), []
     for route in ROADS:
         known_days = [date for date in DAYS if (*route, date) in covered]
         filled = flights_of(world, route, days=sorted({*DAYS} - {*known_days}))
@@ -225,23 +208,16 @@ def test_durations_keep_the_winds_and_each_routes_own_habit(world, known):
 
 
 def test_a_city_in_the_wrong_place_on_the_map_gets_its_clock_from_its_roads(known):
-    lonely = (
-        [row for row in known[0] if "City29" not in row],
-        [search for search in known[1] if "City29" not in search],
-    )
+    rows, searches = ([each for each in part if "City29" not in each] for part in known)
+    lonely = rows, searches
     seattle = POSITIONS | {"City29": Position(47.6, -122.3)}
     flights, _ = fill_flights(*lonely, Surroundings(ROADS, seattle, {}), 0)
-    found = [
-        Flight(row[0], float(row[1]), *row[2:8], float(row[8]))
-        for row in flights
-        if row[7] == "City29"
-    ]
-    miles = {
-        origin: great_circle_km(POSITIONS[origin], POSITIONS["City29"]) / KM_PER_MILE
-        for origin in CITIES
-    }
+    there = [row for row in flights if row[7] == "City29"]
+    found = [Flight(row[0], float(row[1]), *row[2:8], float(row[8])) for row in there]
     assert found
-    assert max(abs(flight.distance_miles / miles[flight.origin] - 1) for flight in found) < 0.1
+    for each in found:
+        km = great_circle_km(POSITIONS[each.origin], POSITIONS["City29"])
+        assert abs(each.distance_miles * KM_PER_MILE / km - 1) < 0.1
     joined = [flight for flight in found if flight.origin in joined_cities(lonely)]
     assert len(joined) > 50
     assert all(shift(flight) == CLOCKS["City29"] - CLOCKS[flight.origin] for flight in joined)

@@ -17,18 +17,11 @@ from tripwright.world.store import MANIFEST_FILE, STORE_FILE, World, write_world
 
 
 def small_tables(covered: list[tuple[str, str, str]] | None = None) -> WorldTables:
+    way, back = ("Aston", "Brook"), ("Brook", "Aston")
     tables = made_tables(
         {},
-        flights=[
-            flight("F1", "Aston", "Brook"),
-            flight("F1", "Brook", "Far", 7),
-            flight("F2", "Aston", "Brook", 90),
-        ],
-        roads=[
-            ("Aston", "Brook", "2 hours", "1,200 km"),
-            ("Aston", "Brook", "9 hours", "9 km"),
-            ("Brook", "Aston", "", ""),
-        ],
+        flights=[flight("F1", *way), flight("F1", "Brook", "Far", 7), flight("F2", *way, 90)],
+        roads=[(*way, "2 hours", "1,200 km"), (*way, "9 hours", "9 km"), (*back, "", "")],
         meals=[meal("Grill", "Aston", usd=10.5)],
         stays=[stay("Inn", "Brook", "50.0", nights="3.0", people="2.0")],
         covered_searches=covered,

@@ -12,7 +12,6 @@ import pytest
 from tests.conftest import verdict_record
 from tests.files import write_lines
 from tripwright.cli.main import Verb
-from tripwright.cli.main import main as run_main
 from tripwright.domains.travelplanner.rules.facts import COMMONSENSE_NAMES
 from tripwright.evals import scoreboard
 from tripwright.runs import VERSION, VERSION_ENTRY
@@ -24,13 +23,8 @@ CARD: dict[str, Any] = {
     "policy": {"kind": "local", "model": "m", "fingerprint": "f0"},
     "decoding": {"temperature": 0.0, "dtype": "fp32"},
     "rules": "strict",
-    "dialect": {
-        "name": "compact",
-        "system_prompt_sha256": "p",
-        "face": "compact",
-        "tools_sha256": "t",
-        "limits": {"max_turns": 12},
-    },
+    "dialect": {"name": "compact", "face": "compact", "limits": {"max_turns": 12}}
+    | {"system_prompt_sha256": "p", "tools_sha256": "t"},
     "queries": {"path": "q.jsonl", "sha256": "q"},
     "world": {"name": "w", "content_hash": "c"},
     "samples": 1,
@@ -47,18 +41,11 @@ def line(query: int, sample: int | None, final: bool | None, days: int) -> dict[
     """An episode in which all commonsense holds, and the budget where it passes. `final` None:
     unscored."""
     end = "" if sample is None else f"-s{sample:02d}"
-    groups = {
-        "commonsense": dict.fromkeys(COMMONSENSE_NAMES, True),
-        "hard": {"valid_cost": bool(final)},
-    }
+    commonsense = dict.fromkeys(COMMONSENSE_NAMES, True)
+    groups = {"commonsense": commonsense, "hard": {"valid_cost": bool(final)}}
     verdict = verdict_record(bool(final), groups)
-    asked = {
-        "query": f"trip {query}",
-        "level": ("easy", "hard")[query % 2],
-        "days": days,
-        "local_constraint": {},
-        "org": "A",
-    }
+    asked = {"query": f"trip {query}", "level": ("easy", "hard")[query % 2], "days": days}
+    asked |= {"local_constraint": {}, "org": "A"}
     stop = "unscored" if final is None else "answer"
     return {
         "id": f"q{query:06d}{end}", "domain": "travelplanner", "request": asked, "world": "w", "plan": [{}],
@@ -84,17 +71,13 @@ def made(tmp_path: Path) -> Maker:
         lines = []
         for query, found in enumerate(passes):
             samples = [(None, found)] if not isinstance(found, tuple) else list(enumerate(found))
-            lines += [
-                line(query, sample, passed, 3 + 2 * (query % 3)) for sample, passed in samples
-            ]
+            days = 3 + 2 * (query % 3)
+            lines += [line(query, sample, passed, days) for sample, passed in samples]
         write_lines(folder / "transcripts.jsonl", lines)
         card = copy.deepcopy(CARD)
         for entry, value in changes.items():
-            card[entry] = (
-                {**card[entry], **value}
-                if isinstance(value, dict) and isinstance(card.get(entry), dict)
-                else value
-            )
+            both = isinstance(value, dict) and isinstance(card.get(entry), dict)
+            card[entry] = {**card[entry], **value} if both else value
         (folder / "run_card.json").write_text(json.dumps(card))
         score = {"n": len(lines), "unscored": 0, "rules": card["rules"], "metrics": {}}
         (folder / "score.json").write_text(json.dumps({**score, "run_card": card}))
@@ -112,34 +95,18 @@ def few_resamples(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def told(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+def told(typed: Callable[..., Any]) -> Callable[..., str]:
     """told(*words) → what the verb prints."""
-
-    def tell(*words: object) -> str:
-        assert run_main(["compare", *map(str, words)], VERBS) == 0, capsys.readouterr().err
-        return capsys.readouterr().out
-
-    return tell
+    return lambda *words: typed("compare", words).out
 
 
 @pytest.fixture
-def compare(told: Callable[..., str]) -> Callable[..., dict[str, Any]]:
+def compare(typed: Callable[..., Any]) -> Callable[..., dict[str, Any]]:
     """compare(*words) → what it prints with --json."""
-
-    def run(*words: object) -> dict[str, Any]:
-        return json.loads(told(*words, "--json"))
-
-    return run
+    return lambda *words: typed("compare --json", words).record
 
 
 @pytest.fixture
-def refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+def refused(refused: Callable[..., str]) -> Callable[..., str]:
     """refused(*words) → the one line that says why not."""
-
-    def run(*words: object) -> str:
-        assert run_main(["compare", *map(str, words)], VERBS) == 2
-        error = capsys.readouterr().err
-        assert error.count("\n") == 1
-        return error
-
-    return run
+    return lambda *words: refused("compare", words)

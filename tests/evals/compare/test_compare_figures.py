@@ -28,6 +28,10 @@ PLACE = "eval/after_rl"
 FIGURE = ("value", "low", "high", "k", "n")
 
 
+def section_of(page: str, name: str) -> str:
+    return page.partition(f'<section id="{name}"')[2].partition("</section>")[0]
+
+
 def final_of(found: dict[str, Any]) -> dict[str, Any]:
     return found["tables"]["metrics"]["final"]
 
@@ -105,10 +109,8 @@ def test_the_power_of_two_runs_is_that_of_their_discordance(made, compare):
 
 
 def test_one_sample_keeps_wilsons_interval_beside_a_run_with_several(made, compare):
-    found = compare(
-        made("a", [True] * 10 + [False] * 50),
-        made("b", [(True, True, False, True)] * 60, samples=4),
-    )
+    several = made("b", [(True, True, False, True)] * 60, samples=4)
+    found = compare(made("a", [True] * 10 + [False] * 50), several)
     runs, difference = final_of(found)["runs"], final_of(found)["differences"]["b"]
     assert {key: runs["a"][key] for key in FIGURE} == rate(10, 60)
     assert "k" not in runs["b"] and difference["test"] == "sign flips over queries"
@@ -197,19 +199,15 @@ def test_the_unscored_are_out_of_the_figures_and_come_back_in_the_worst_case(mad
     assert (found["queries"], found["left_out"], found["runs"][1]["unscored"]) == (36, 4, 4)
     worst = found["worst_case"]
     assert worst["queries"] == 40 and worst["final"] == {"a": 0.5, "b": pytest.approx(23 / 40)}
-    assert worst["differences"]["b"] == {
-        "failed": pytest.approx(3 / 40),
-        "least": pytest.approx(3 / 40),
-        "most": pytest.approx(7 / 40),
-    }
+    bounds = [worst["differences"]["b"][name] for name in ("failed", "least", "most")]
+    assert bounds == pytest.approx([3 / 40, 3 / 40, 7 / 40])
     assert "WORST CASE" in told(a, b)
 
 
 def test_three_queries_prove_nothing_however_much_seeds_agree(made, compare):
     base = made("base", [False] * 3, policy={"kind": "local", "model": "other", "fingerprint": "g"})
-    seeds = [
-        made(f"s{seed}", [True] * 3, decoding={"temperature": 1.0, "seed": seed}) for seed in (0, 1)
-    ]
+    decoding = ({"temperature": 1.0, "seed": seed} for seed in (0, 1))
+    seeds = [made(f"s{n}", [True] * 3, decoding=each) for n, each in enumerate(decoding)]
     compared = compare(base, ",".join(map(str, seeds)), "--unlike")
     found = final_of(compared)["differences"]["s0 and another seed"]
     assert found["value"] == 1.0 and found["p"] == 0.25
@@ -286,8 +284,7 @@ def test_two_runs_have_the_headline_p_uncorrected_for_other_figures(made, told, 
 def test_settings_of_runs_without_a_recipe_are_those_of_their_cards(made, tmp_path):
     a, b = made("a", BEFORE), made("b", AFTER, policy={"model": "other"}, date="later")
     page = report_page([a, b]).html()
-    section = page[page.index('<section id="settings"') :]
-    section = section[: section.index("</section>")]
+    section = section_of(page, "settings")
     rows = re.findall(r"<tr><th scope=.?row.*?</tr>", section)
     (cells,) = (re.findall(r">([^<>]+)</t[hd]>", row) for row in rows)
     assert cells == ["policy.model", "m", "other"]
@@ -298,8 +295,7 @@ def test_settings_of_runs_without_a_recipe_are_those_of_their_cards(made, tmp_pa
 def test_the_page_shows_the_same_comparison(made, tmp_path):
     a, b = made("a", BEFORE), made("b<i>", [True] * 34 + [False] * 6)
     page = report_page([a, b]).html()
-    section = page[page.index('<section id="comparison"') :]
-    section = section[: section.index("</section>")]
+    section = section_of(page, "comparison")
     for part in ("▲", "+35.0", "14 gained", "40 queries"):
         assert part in section
     assert "<i>" not in section and "b&lt;i&gt;" in section
@@ -324,12 +320,9 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (root / "q.jsonl").write_text("{}\n")
     queries = [*make_queries(world, 8, 1)]
     place = {"name": world.name, "content_hash": world.content_hash}
-    for name, policy, rules in (
-        ("rows", RowsPolicy("cheapest"), "official"),
-        ("expert", ExpertPolicy(), "strict"),
-    ):
-        dialect = dialect_named("compact")
-        asked = queries_entry(root / "q.jsonl")
+    dialect, asked = dialect_named("compact"), queries_entry(root / "q.jsonl")
+    policies = {"official": ("rows", RowsPolicy("cheapest")), "strict": ("expert", ExpertPolicy())}
+    for rules, (name, policy) in policies.items():
         card = run_card({"kind": name}, {}, dialect, rules, asked, place)
         tasks = [TripTask(f"q{i:06d}", query, world, rules) for i, query in enumerate(queries)]
         run_episodes(policy, tasks, root / name, dialect, card=card, progress=False)
@@ -352,9 +345,8 @@ def test_plans_are_judged_anew_under_one_set_of_rules(played, compare, refused):
 
 def test_plans_are_judged_in_their_own_world_only(played, tmp_path, refused):
     build_world(tmp_path / "other", "nano", 9)
-    error = refused(
-        played / "rows", played / "expert", "--rejudge", "strict", "--world", tmp_path / "other"
-    )
+    runs, world = (played / "rows", played / "expert"), tmp_path / "other"
+    error = refused(*runs, "--rejudge", "strict", "--world", world)
     assert "was played in world 'nano-8'" in error
 
 

@@ -35,11 +35,8 @@ def test_a_chart_carries_the_figures_it_shows():
     series = [Series("a, b", points, band=band), Series("dots", ((1.0, 0.5),), dots=True)]
     chart = Lines("T", "step", "share", series, smooth=3)
     head, *rows = rows_of(chart)
-    assert head == [
-        "step",
-        *(f"a, b{what} [share]" for what in ("", ", running mean", ", low", ", high")),
-        "dots [share]",
-    ]
+    columns = [f"a, b{what} [share]" for what in ("", ", running mean", ", low", ", high")]
+    assert head == ["step", *columns, "dots [share]"]
     assert rows[1] == ["1", "0.1", f"{smoothed(points, 3)[1][1]:.6g}", "0", "0.2", "0.5"]
     assert rows[4] == ["4", "0.4", "0.35", "", "", ""]
 
@@ -82,19 +79,15 @@ def test_a_drawing_alone_has_its_colours_in_it():
 
 
 def test_a_logarithmic_axis_leaves_out_what_it_cannot_show():
-    chart = Lines(
-        "T", "step", "loss", [Series("a", ((0.0, 0.0), (1.0, 2.0), (2.0, 1.0)))], log=True
-    )
+    points = ((0.0, 0.0), (1.0, 2.0), (2.0, 1.0))
+    chart = Lines("T", "step", "loss", [Series("a", points)], log=True)
     assert [row[0] for row in rows_of(chart)[1:]] == ["1", "2"]
     assert not Lines("T", "step", "loss", [Series("a", ((1.0, 0.0), (2.0, 1.0)))], log=True)
 
 
 def test_runs_are_compared_by_what_it_cost_to_reach_90_percent_of_the_best(make):
-    runs = {
-        "good": make.rl_rows(20, 0.8),
-        "cheap": make.rl_rows(20, 0.76, flops=1e11),
-        "poor": make.rl_rows(20, 0.3),
-    }
+    runs = {"good": make.rl_rows(20, 0.8), "cheap": make.rl_rows(20, 0.76, flops=1e11)}
+    runs["poor"] = make.rl_rows(20, 0.3)
     assert best(runs["good"]) == 0.8
     updates = "flops_update_total"
     assert first_reached(runs["good"], 0.72, updates) == 18e12
@@ -233,9 +226,8 @@ def test_a_folder_of_other_files_is_refused_in_one_line(tmp_path):
 def test_the_verb_exports_the_figures_of_its_page(tmp_path, typed):
     run, out = tmp_path / "run", tmp_path / "out"
     run.mkdir()
-    (run / "metrics.jsonl").write_text(
-        '{"stage": "sft", "step": 1, "seconds": 1, "loss": 2.0}\n' * 2
-    )
+    row = '{"stage": "sft", "step": 1, "seconds": 1, "loss": 2.0}\n'
+    (run / "metrics.jsonl").write_text(row * 2)
     record = typed(f"report {run} --export {out} --json").record
     assert record["export"] == {"folder": str(out), "figures": 1, "tables": 0}
     assert (out / INDEX).is_file()

@@ -38,16 +38,10 @@ def test_the_answers_of_row_d11():
     found = blocks(
         "As asked.\n\n### Stay (2026-06-26)\n#### Kendale Inn\n- **Price**: 99 USD\n- **Evidence**: [call 2, row 1]\n"
     )
-    assert found == [
-        made("p", "As asked."),
-        made("h4", "Stay (2026-06-26)"),
-        made("h5", "Kendale Inn"),
-        made(
-            "ul",
-            made("li", made("p", made("strong", "Price"), ": 99 USD")),
-            made("li", made("p", made("strong", "Evidence"), ": [call 2, row 1]")),
-        ),
-    ]
+    said = {"Price": ": 99 USD", "Evidence": ": [call 2, row 1]"}
+    items = [made("li", made("p", made("strong", head), text)) for head, text in said.items()]
+    opening = [made("p", "As asked."), made("h4", "Stay (2026-06-26)"), made("h5", "Kendale Inn")]
+    assert found == [*opening, made("ul", *items)]
 
 
 @pytest.mark.parametrize(

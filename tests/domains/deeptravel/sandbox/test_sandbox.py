@@ -108,26 +108,17 @@ def test_another_question(one, other):
 
 
 def test_tool_provider_version_arguments_and_day_make_the_key(sqlite):
-    def key(
-        tool: str = "poi_search",
-        version: str = "1",
-        query: str = "museum",
-        day: str = DAY,
-        name: str = "maps",
-    ) -> str:
+    def key(**changed: str) -> str:
+        usual = {"tool": "poi_search", "version": "1", "query": "museum"}
+        usual |= {"day": DAY, "name": "maps"}
+        tool, version, query, day, name = (usual | changed).values()
         maps = Maps(version=version)
         maps.name = name
         return Sandbox({tool: maps}, sqlite, day).question(tool, {"query": query}).key
 
-    keys = [
-        key(),
-        key(tool="web_search"),
-        key(version="2"),
-        key(query="bridge"),
-        key(day="2026-06-21"),
-        key(name="atlas"),
-    ]
-    assert len(set(keys)) == 6
+    others = {"tool": "web_search", "version": "2", "query": "bridge"}
+    others |= {"day": "2026-06-21", "name": "atlas"}
+    assert len({key(), *(key(**{name: value}) for name, value in others.items())}) == 6
     # as in every store that was ever written
     assert key() == key() == "a344b6c62e1b71305e6b46dfb0e4d6a83823bf100d1dbffe9ee2e407221e1fa2"
 
@@ -225,12 +216,8 @@ def test_what_may_pass_is_tried_again(kind, sqlite):
     sandbox = recording(maps, sqlite)
     assert museums(sandbox) == answer("Museum 3")
     total = sandbox.counts.as_dict()["tools"]["poi_search"]["maps"]
-    assert (total["live_calls"], total["retries"], total["faults"], total["unanswered"]) == (
-        3,
-        2,
-        {kind: 2},
-        0,
-    )
+    counts = {"live_calls": 3, "retries": 2, "faults": {kind: 2}, "unanswered": 0}
+    assert total.items() >= counts.items()
 
 
 @pytest.mark.parametrize("kind", ["unauthorized", "bad_response"])
@@ -275,11 +262,9 @@ def test_retry_after_holds_for_everything_that_is_asked_of_the_vendor(store):
 
 
 def test_what_a_vendor_asks_for_is_capped(sqlite):
-    sandbox = Sandbox(
-        {"poi_search": Maps(faults("rate_limit", "server_error", retry_after_s=3600))},
-        *(sqlite, DAY),
-        retries=Retries(most=3, first_wait_s=0.0, longest_wait_s=0.05),
-    )
+    slow = {"poi_search": Maps(faults("rate_limit", "server_error", retry_after_s=3600))}
+    retries = Retries(most=3, first_wait_s=0.0, longest_wait_s=0.05)
+    sandbox = Sandbox(slow, sqlite, DAY, retries=retries)
     assert museums(sandbox) == answer("Museum 3")
     assert sqlite.take("maps", 0.0) <= 0.05
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -66,18 +67,12 @@ class Railway:
         self.price += 1
         source = Provenance(self.name, self.version, f"{DAY}T09:30:00Z", "© railway")
         if tool == "poi_search":
-            return ProviderAnswer(
-                (PointOfInterest(arguments["query"], "Wuhan", latitude=30.5, longitude=114.3),),
-                source,
-            )
+            place = PointOfInterest(arguments["query"], "Wuhan", latitude=30.5, longitude=114.3)
+            return ProviderAnswer((place,), source)
         day = arguments["depart_date"]
-        offer = TrainOffer(
-            *("G 7", "railway", "Suzhou", "Süd", "Wuhan", "Hankou"),
-            *(f"{day}T06:54", f"{day}T11:02", 248),
-        )
-        return ProviderAnswer(
-            (offer, TrainOffer(**{**vars(offer), "price": Money(self.price, "CNY")})), source
-        )
+        ends = ("G 7", "railway", "Suzhou", "Süd", "Wuhan", "Hankou")
+        offer = TrainOffer(*ends, f"{day}T06:54", f"{day}T11:02", 248)
+        return ProviderAnswer((offer, replace(offer, price=Money(self.price, "CNY"))), source)
 
 
 def record(
@@ -86,10 +81,8 @@ def record(
     provider = railway or Railway()
     sandbox = Sandbox(dict.fromkeys(provider.tools, provider), store, day, retries=Retries(most=0))
     for number in range(trains):
-        cities = {"depart_city_name": "Suzhou", "arrival_city_name": "Wuhan"}
-        sandbox.ask(
-            "train_search", {**cities, "depart_date": f"2026-07-{number + 1:02d}", "is_transfer": 0}
-        )
+        cities = {"depart_city_name": "Suzhou", "arrival_city_name": "Wuhan", "is_transfer": 0}
+        sandbox.ask("train_search", {**cities, "depart_date": f"2026-07-{number + 1:02d}"})
     for number in range(places):
         sandbox.ask("poi_search", {"query": f"museum {number}", "city_name": "Wuhan"})
     return sandbox
@@ -249,9 +242,8 @@ def test_a_vendor_that_refuses_us_is_not_asked_a_thousand_times(sqlite):
     record(sqlite, trains=28)
     railway = Railway(fault="unauthorized")
     found = refresh(Sandbox({"train_search": railway}, sqlite, NEXT), DAY, threads=2)
-    assert found.unanswered == {"train_search": 28} and found.problems == {
-        "train_search": "the railway said no"
-    }
+    assert found.unanswered == {"train_search": 28}
+    assert found.problems == {"train_search": "the railway said no"}
     assert found.done == 28 and railway.calls <= 6
 
 

@@ -1,11 +1,15 @@
 """Row D4 by rules: every field says what its row says, and every call asked for the right thing."""
 
+import json
+import re
+
 import pytest
 
 from tests.domains.deeptravel.verifiers import hand_made as by_hand
 from tripwright.transcript import ToolCall
 
 STAY_PRICE = "stay.0.price"
+NEAR = {"term": "near", "place": "Old Lighthouse"}
 
 
 def only_the_first_ride() -> list[ToolCall]:
@@ -32,9 +36,8 @@ def only_the_first_ride() -> list[ToolCall]:
     ],
 )
 def test_true_in_other_fields(judged, request_, path, value):
-    asked = request_.model_copy(
-        update={"depart_after": "06:00", "nightly_budget": 250, "hotel": "Riverside"}
-    )
+    wishes = {"depart_after": "06:00", "nightly_budget": 250, "hotel": "Riverside"}
+    asked = request_.model_copy(update=wishes)
     given = by_hand.made_calls()
     if value and "cheapest_that_fits" in str(value) or "last_departure" in str(value):
         given = only_the_first_ride()
@@ -56,11 +59,7 @@ def test_true_in_other_fields(judged, request_, path, value):
         ("outbound.0.reasons.0.limit", "10:00", "wrong_arrives_by"),
         ("outbound.0.reasons.0.time", "10:02", "wrong_arrives_by"),
         ("outbound.0.reasons", [{"term": "first_arrival", "call": 3}], "wrong_first_arrival"),
-        (
-            "stay.0.reasons",
-            [{"term": "near", "place": "Old Lighthouse", "distance_km": 0.4, "call": 5, "row": 1}],
-            "wrong_near",
-        ),
+        ("stay.0.reasons", [NEAR | {"distance_km": 0.4, "call": 5, "row": 1}], "wrong_near"),
         ("risks.0.name", "G3124", "wrong_name"),
         ("risks.0.row", 1, "wrong_name"),
         ("total.currency", None, "wrong_currency"),
@@ -75,8 +74,7 @@ def test_untrue(judged, path, value, kind):
     found = judged(by_hand.changed((path, value)))
     assert found.reward == 0.0
     assert kind in {problem.kind for problem in found.problems}
-    place = path.removesuffix(".per").removesuffix(".currency").removesuffix(".row")
-    place = place.removesuffix(".call").removesuffix(".limit").removesuffix(".time")
+    place = re.sub(r"\.(currency|row|call|limit|time)$", "", path)
     assert any(problem.field.startswith(place) for problem in found.problems), found.problems
 
 
@@ -94,11 +92,8 @@ def test_a_problem_names_its_field_its_row_and_both_values(judged):
     assert (problem.kind, problem.call, problem.row) == ("wrong_price", 2, 1)
     assert problem.field == "stay.0.price.amount"
     assert "310 per room" in problem.message and "402 per room" in problem.message
-    assert [turn.conclusion for turn in found.turns] == [
-        "satisfied",
-        "inconsistent_with_response",
-        *["satisfied"] * 3,
-    ]
+    said = [turn.conclusion for turn in found.turns]
+    assert said == ["satisfied", "inconsistent_with_response", *["satisfied"] * 3]
 
 
 @pytest.mark.parametrize(
@@ -145,17 +140,10 @@ def test_a_call_for_the_wrong_thing_that_the_answer_uses(judged, answer, calls, 
 
 
 def test_an_exploration_may_ask_for_anything(judged, answer, calls):
-    extra = ToolCall(
-        "flight_search",
-        {"depart_city_name": "Ghent", "arrival_city_name": "Oslo", "depart_date": "2030-01-01"},
-        '{"rows": [], "note": "None."}',
-    )
-    wrong = ToolCall(
-        "hotel_search",
-        {"city_name": "Nowhere"},
-        '{"error": "There is no city Nowhere."}',
-        error=True,
-    )
+    way = {"depart_city_name": "Ghent", "arrival_city_name": "Oslo", "depart_date": "2030-01-01"}
+    extra = ToolCall("flight_search", way, '{"rows": [], "note": "None."}')
+    problem = '{"error": "There is no city Nowhere."}'
+    wrong = ToolCall("hotel_search", {"city_name": "Nowhere"}, problem, error=True)
     assert judged(answer, given=[*calls, extra, wrong]).reward == 1.0
 
 
@@ -163,25 +151,17 @@ def test_rows_of_the_compact_face(judged, request_):
     """Cities and days are those that the call asked for; what the face does not show cannot be
     said."""
     given = by_hand.made_calls()[:3]
-    given[
-        0
-    ].result = '{"rows":[["A","G3124","06:54","11:02",233],["B","D3056","08:06","12:36",199.5]]}'
-    given[1].result = '{"rows":[["A","Riverside Inn",402,2,4.1]]}'
-    given[2].result = '{"rows":[["A","G3127","18:10","22:18",233]]}'
-    bare = [
-        (f"{part}.0.{field}", None)
-        for part, fields in {
-            "outbound": ("depart_city", "depart_place", "arrive_city", "arrive_place", "minutes"),
-            "stay": ("address", "room"),
-        }.items()
-        for field in fields
-    ]
-    bare += [
-        ("visits", []),
-        ("stay.0.reasons", []),
-        ("total", None),
-        *((f"{part}.0.price.currency", None) for part in ("outbound", "stay", "return")),
-    ]
+    rows = (
+        [["A", "G3124", "06:54", "11:02", 233], ["B", "D3056", "08:06", "12:36", 199.5]],
+        [["A", "Riverside Inn", 402, 2, 4.1]],
+        [["A", "G3127", "18:10", "22:18", 233]],
+    )
+    for call, shown in zip(given, rows, strict=True):
+        call.result = json.dumps({"rows": shown}, separators=(",", ":"))
+    unsaid = ["outbound.0.depart_city", "outbound.0.depart_place", "outbound.0.arrive_city"]
+    unsaid += ["outbound.0.arrive_place", "outbound.0.minutes", "stay.0.address", "stay.0.room"]
+    unsaid += [f"{part}.0.price.currency" for part in ("outbound", "stay", "return")]
+    bare = [("visits", []), ("stay.0.reasons", []), *((path, None) for path in (*unsaid, "total"))]
     plain = request_.model_copy(update={"visit": ()})
     assert judged(by_hand.changed(*bare), plain, given=given).reward == 1.0
     for path, value in (("return.0.price.amount", 199), ("stay.0.price.currency", "USD")):

@@ -55,28 +55,20 @@ def test_a_failed_trajectory_spares_every_turn(run):
     verifier = Scripted("basically_satisfied")
     found = run(verifier)
     assert (found.reward, found.turns, found.turns_saved, verifier.asked) == (0.0, (), 5, 0)
-    assert (
-        run(
-            Scripted("basically_satisfied", *["satisfied"] * 5), passing=("basically_satisfied",)
-        ).reward
-        == 1.0
-    )
+    lenient = Scripted("basically_satisfied", *["satisfied"] * 5)
+    assert run(lenient, passing=("basically_satisfied",)).reward == 1.0
 
 
 def test_without_the_early_stop_the_turns_are_judged_and_the_reward_is_0_all_the_same(run):
-    verifier = Scripted(
-        "basically_satisfied", "satisfied", "inconsistent_with_response", *["satisfied"] * 3
-    )
-    found = run(verifier, every_turn=True)
+    turns = ("satisfied", "inconsistent_with_response", *["satisfied"] * 3)
+    found = run(Scripted("basically_satisfied", *turns), every_turn=True)
     assert (found.reward, len(found.turns), found.turns_saved) == (0.0, 5, 0)
     assert run(Scripted("basically_satisfied", *["satisfied"] * 5), every_turn=True).reward == 0.0
 
 
 def test_the_first_failed_turn_decides(run):
-    verifier = Scripted(
-        "very_satisfied", "satisfied", "inconsistent_with_response", NoVerdict("never asked")
-    )
-    found = run(verifier)
+    turns = ("satisfied", "inconsistent_with_response", NoVerdict("never asked"))
+    found = run(verifier := Scripted("very_satisfied", *turns))
     assert (found.reward, len(found.turns), found.turns_saved, verifier.asked) == (0.0, 2, 3, 2)
     every = Scripted("very_satisfied", "satisfied", "tool_call_logic_error", *["satisfied"] * 3)
     assert (run(every, every_turn=True).reward, every.asked) == (0.0, 5)
@@ -84,10 +76,8 @@ def test_the_first_failed_turn_decides(run):
 
 @pytest.mark.parametrize("turns", [(), ("satisfied", NoVerdict("the endpoint is dead"))])
 def test_a_verifier_that_fails_is_unscored(run, turns):
-    verifier = (
-        Scripted("very_satisfied", *turns) if turns else Scripted(NoVerdict("the endpoint is dead"))
-    )
-    found = run(verifier)
+    conclusion = "very_satisfied" if turns else NoVerdict("the endpoint is dead")
+    found = run(Scripted(conclusion, *turns))
     assert found.reward is None and found.unscored == "the endpoint is dead"
 
 

@@ -73,17 +73,14 @@ def test_the_request_decides(judged, request_, change, conclusion):
     assert _conclusion(judged(plain, changed)) == conclusion
 
 
+def ride(usd: float, **fields: Any) -> dict[str, Any]:
+    """Another than the first of the way there."""
+    price = {"amount": usd, "currency": "USD", "per": "person"}
+    return {**by_hand.SOUND["outbound"][0], **fields, "price": price, "reasons": []}
+
+
 def test_a_second_recommendation_must_keep_to_the_request_too(judged):
-    late = {
-        **by_hand.SOUND["outbound"][0],
-        "number": "G99",
-        "departs": "13:00",
-        "arrives": "17:00",
-        "minutes": 240,
-        "row": 3,
-        "price": {"amount": 150, "currency": "USD", "per": "person"},
-        "reasons": [],
-    }
+    late = ride(number="G99", departs="13:00", arrives="17:00", minutes=240, row=3, usd=150)
     both = [by_hand.SOUND["outbound"][0], late]
     assert _conclusion(judged(by_hand.changed(("outbound", both)))) == "basically_satisfied"
     # among the risks it is no recommendation
@@ -100,9 +97,8 @@ def _change_row(calls: list[ToolCall], number: int, **values: Any) -> list[ToolC
 
 def test_a_ride_that_arrives_a_day_later_leaves_the_first_night_unslept(judged, calls, request_):
     given = _change_row(calls, 1, arrives_at="2026-06-27T01:02")
-    text = by_hand.changed(
-        ("outbound.0.arrives", "01:02"), ("outbound.0.days_later", 1), ("outbound.0.reasons", [])
-    )
+    said = {"arrives": "01:02", "days_later": 1, "reasons": []}
+    text = by_hand.changed(*((f"outbound.0.{name}", value) for name, value in said.items()))
     found = judged(text, request_.model_copy(update={"arrive_by": None}), given=given)
     assert "check_in_on_another_day" in {problem.kind for problem in found.problems}
 
@@ -117,8 +113,7 @@ def test_a_ride_without_a_hotel_from_its_arrival_on_does_not_fit(judged, calls, 
     why = ("outbound.0.reasons", [{"term": "cheapest_that_fits", "call": 1}])
     assert judged(by_hand.changed(why, ("risks", [])), wishless, given=calls).reward == 1.0
     late = {"number": "G99", "departs": "13:00", "arrives": "00:30", "days_later": 1, "row": 2}
-    late |= {"minutes": 240, "price": {**first["price"], "amount": 150}, "reasons": []}
-    both = [{**first, "reasons": []}, {**first, **late}]
+    both = [{**first, "reasons": []}, ride(150, minutes=240, **late)]
     found = judged(by_hand.changed(("outbound", both), ("risks", [])), wishless, given=calls)
     assert [each.field for each in found.problems] == ["outbound.1.arrives"]
 
@@ -136,20 +131,12 @@ def test_a_ride_without_a_hotel_from_its_arrival_on_does_not_fit(judged, calls, 
 def test_what_hangs_on_a_reference_that_does_not_hold_is_not_blamed(judged, path, value):
     """With a second hotel, from which no way begins, and a second ride, which is the alternative:
     neither becomes the first."""
-    other = {
-        "number": "D3056",
-        "departs": "08:06",
-        "arrives": "12:36",
-        "minutes": 270,
-        "row": 2,
-        "price": {"amount": 199.5, "currency": "USD", "per": "person"},
-        "reasons": [],
-    }
+    other = ride(199.5, number="D3056", departs="08:06", arrives="12:36", minutes=270, row=2)
     hotel = {"name": "Harbour View Inn", "rating": 3.9, "address": "7 King Road", "row": 2}
     hotel |= {"price": {"amount": 310, "currency": "USD", "per": "room"}, "reasons": []}
     sound = copy.deepcopy(by_hand.SOUND)  # the change is made in these
     seconds = [
-        ("outbound", [sound["outbound"][0], {**sound["outbound"][0], **other}]),
+        ("outbound", [sound["outbound"][0], other]),
         ("stay", [sound["stay"][0], {**sound["stay"][0], **hotel}]),
     ]
     assert judged(by_hand.changed(*seconds)).reward == 1.0

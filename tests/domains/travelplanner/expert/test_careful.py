@@ -32,15 +32,13 @@ CAREFUL, BRIEF = STYLES["careful"], STYLES["brief"]
 LONG: dict[str, Any] = {"max_calls": 90, "max_turns": 91}
 ENDLESS: dict[str, Any] = {"max_calls": 150, "max_turns": 151, "context_tokens": 1_000_000}
 NANO = 11  # of `world`
+COUNTS = {3: 24, 5: 18, 7: 18}  # of days
 
 
 @pytest.fixture(scope="module")
 def queries(world: World) -> list[Query]:
-    return [
-        query
-        for days, count in ((3, 24), (5, 18), (7, 18))
-        for query in make_queries(world, count, days, Mix(days=(days,)))
-    ]
+    asked = [make_queries(world, n, days, Mix(days=(days,))) for days, n in COUNTS.items()]
+    return [query for queries in asked for query in queries]
 
 
 def episodes(
@@ -114,12 +112,8 @@ def unread(episode: Episode) -> list[str]:
             read += "\n" + segment.text.replace("\\n", "\n").replace('\\"', '"')
     answer = episode.transcript.answer or ""
     plan = json.loads(answer) if answer.startswith("[") else []
-    return missing + [
-        text
-        for day in plan
-        for text in texts_of({k: v for k, v in day.items() if k != "days"})
-        if not is_in(text, read)
-    ]
+    named = [texts_of({k: v for k, v in day.items() if k != "days"}) for day in plan]
+    return missing + [text for texts in named for text in texts if not is_in(text, read)]
 
 
 @pytest.mark.parametrize(
@@ -193,9 +187,7 @@ def test_unanswered_calls_are_made_again(world, queries, style):
     assert all(map(passes, found))
     turns = [s.text for e in found for s in e.transcript.segments if s.role == "assistant"]
     assert all(re.match("<think>[A-Z]", turn) for turn in turns)  # brief as it is: row S1
-    assert (
-        sum(call.fault is not None for episode in found for call in episode.transcript.calls) > 20
-    )
+    assert sum(call.fault is not None for e in found for call in e.transcript.calls) > 20
 
 
 def test_a_search_is_given_up_when_its_tool_never_answers(world, queries):
@@ -221,9 +213,8 @@ def test_it_plays_with_tools_that_have_no_world_here(world, queries):
     for style, is_possible in ((CAREFUL, True), (STYLES["direct"], False)):
         session = open_session(task, dialect_named("star"), tools=Elsewhere())
         if is_possible:
-            assert [
-                passes(close_session(each)) for each in ExpertPolicy(style).play([session])
-            ] == [True]
+            (played,) = ExpertPolicy(style).play([session])
+            assert passes(close_session(played))
         else:
             with pytest.raises(UserError, match="cannot play with tools that run elsewhere"):
                 list(ExpertPolicy(style).play([session]))
@@ -311,9 +302,7 @@ def test_that_there_is_no_plan_is_said_only_when_all_was_seen(dialect, changed, 
 @pytest.mark.parametrize("days", range(2, 8))
 def test_it_finds_a_plan_exactly_where_the_planner_does(world, days):
     """As made, and with so little money that about half of the requests cannot be met."""
-    made = make_queries(
-        world, 5, days, Mix(days=(min(each for each in (3, 5, 7) if each >= days),))
-    )
+    made = make_queries(world, 5, days, Mix(days=(next(n for n in (3, 5, 7) if n >= days),)))
     counts = {True: 0, False: 0}
     for query in made:
         visits = min(query.visiting_city_number, days - 1)
@@ -349,18 +338,16 @@ def test_it_names_the_dead_end_and_claims_no_more_than_it_has_seen():
 @pytest.mark.parametrize("dialect", ["planner_r1", "compact", "star"])
 def test_what_a_tool_cannot_tell_is_never_said_to_be_missing(dialect):
     flown = [flight("F1", "Home", "Near", 90)]
-    known = [("Home", "Near", DATES[0])]
-    session, _ = played(
-        request(3, 1, 2000), state(("Near",), [], [inn("Near")], flown, known), dialect=dialect
-    )
+    known, asked = [("Home", "Near", DATES[0])], request(3, 1, 2000)
+    world = state(("Near",), [], [inn("Near")], flown, known)
+    session, _ = played(asked, world, dialect=dialect)
     said = said_by(session)
     assert "the flights of 2022-03-03 are not known" in said and "no flight on" not in said
     assert "No plan is possible" not in last(session)
     assert "I found no plan for this trip in what is known" in last(session)
     known.append(("Near", "Home", DATES[2]))
-    surely, _ = played(
-        request(3, 1, 2000), state(("Near",), [], [inn("Near")], flown, known), dialect=dialect
-    )
+    world = state(("Near",), [], [inn("Near")], flown, known)
+    surely, _ = played(asked, world, dialect=dialect)
     assert "no way from Near to Home" in last(surely) and "No plan is possible" in last(surely)
     assert "no flight on 2022-03-03" in last(surely)
 
@@ -391,9 +378,8 @@ def compared(query: Query, world: World, extra: int) -> tuple[Session, Solution,
 
 @pytest.mark.parametrize("far_usd", ["50", "1200"])
 def test_another_place_to_stay_is_compared_and_taken_where_it_is_cheaper(far_usd):
-    world = near_and_far(
-        [inn("Near", "100"), inn("Middle", "900"), inn("Far", far_usd)], (100, 110, 120)
-    )
+    stays = [inn("Near", "100"), inn("Middle", "900"), inn("Far", far_usd)]
+    world = near_and_far(stays, (100, 110, 120))
     query = request(5, 2, 5000)
     session, _, first_usd, _ = compared(query, world, 0)
     assert not any(call.arguments == {"city": "Far"} for call in session.transcript.calls)

@@ -16,23 +16,16 @@ from tripwright.world.generator import build_tables
 from tripwright.world.store import World
 
 BOSTON = Search.of("search_restaurants", city="Boston")
-ROWS = Rows(
-    "Restaurant",
-    ("name", "city"),
-    (("Blue Fish", "Boston"), ("Hill Top", "Boston")),
-    total=5,
-    pages=3,
-)
+FOUND = (("Blue Fish", "Boston"), ("Hill Top", "Boston"))
+ROWS = Rows("Restaurant", ("name", "city"), FOUND, total=5, pages=3)
 
 
 def test_a_whole_page_leads_to_the_next():
     observations = Observations(paged=True)
     observations.add(BOSTON, 1, False, ROWS)
     found = observations.of(BOSTON)
-    assert [row["name"] for row in found.rows] == ["Blue Fish", "Hill Top"] and (
-        found.next_page,
-        found.lost,
-    ) == (2, False)
+    assert [row["name"] for row in found.rows] == ["Blue Fish", "Hill Top"]
+    assert (found.next_page, found.lost) == (2, False)
 
 
 def test_of_a_page_that_was_cut_the_whole_rows_count():

@@ -21,6 +21,7 @@ from tripwright.world.store import World
 ROOMS = ("Entire home/apt", "Private room", "Shared room")
 RULES = {"smoking": "No smoking", "pets": "No pets"}
 TOO_FAR = ("1 day 2 hours", "2,000 km")
+LEGS = [("Homer", "Aston", DATES[0]), ("Aston", "Homer", DATES[2])]
 FOOD = ["Tea", "French", "Indian", "Mexican"]
 
 
@@ -44,25 +45,21 @@ def tiny_world(rng: random.Random) -> World:
         rules, guests = rng.choice([*RULES.values()]), price(1, 3)
         return stay(f"Inn {letter}", "Aston", price_usd, room, nights, rules, guests)
 
-    legs = [("Homer", "Aston", DATES[0]), ("Aston", "Homer", DATES[2])]
-    return made_world(
-        {"Homer": "Homeland", "Aston": "Westland"},
-        flights=[
-            flight(f"F{i}{j}", a, b, price(20, 300), date)
-            for i, (a, b, date) in enumerate(legs)
-            for j in range(rng.randint(0, 2))
-        ],
-        roads=[
-            (a, b, *rng.choice([("2 hours", f"{price(20, 900)} km")] * 3 + [TOO_FAR]))
-            for a, b, _ in legs
-        ],
-        meals=[
-            meal(f"Grill {c}", "Aston", ", ".join(rng.sample(FOOD, 2)), price(5, 60))
-            for c in "ABCDE"
-        ],
-        sights=[sight("Lake", "Aston")],
-        stays=[inn(c) for c in "ABCD"],
-    )
+    def grill(letter: str) -> tuple[str, ...]:
+        return meal(f"Grill {letter}", "Aston", ", ".join(rng.sample(FOOD, 2)), price(5, 60))
+
+    def road(a: str, b: str) -> tuple[str, ...]:
+        return (a, b, *rng.choice([("2 hours", f"{price(20, 900)} km")] * 3 + [TOO_FAR]))
+
+    flights = [
+        flight(f"F{i}{j}", a, b, price(20, 300), date)
+        for i, (a, b, date) in enumerate(LEGS)
+        for j in range(rng.randint(0, 2))
+    ]
+    roads = [road(a, b) for a, b, _ in LEGS]
+    rows = flights, roads, [grill(c) for c in "ABCDE"], [sight("Lake", "Aston")]
+    cities = {"Homer": "Homeland", "Aston": "Westland"}
+    return made_world(cities, *rows, [inn(c) for c in "ABCD"])
 
 
 def tiny_query(rng: random.Random) -> Query:
@@ -79,7 +76,7 @@ def brute_force(query: Query, world: World) -> float:
     """The least cost that the judge gives any plan; infinite where it passes none. Meals on travel
     days are tried, too."""
     legs = []
-    for origin, destination, date in (("Homer", "Aston", DATES[0]), ("Aston", "Homer", DATES[2])):
+    for origin, destination, date in LEGS:
         flights = world.flights(origin, destination, date) or []
         ways = [*(f"Flight Number: {f.number}" for f in flights), "Self-driving", "Taxi"]
         legs.append([f"{way}, from {origin} to {destination}" for way in ways])

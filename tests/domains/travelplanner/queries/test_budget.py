@@ -22,13 +22,12 @@ def world() -> World:
     """Home, and a state of two cities. To Aston $100 on the 1st, $200 and $300 on the 9th; to Brook
     $400 on the 1st."""
     entire = "Entire home/apt"
+    flown = [("Aston", 100, 1), ("Aston", 200, 9), ("Aston", 300, 9), ("Brook", 400, 1)]
     return made_world(
         {"Home": "Farland", "Aston": "Westland", "Brook": "Westland"},
         flights=[
-            flight("F1", "Home", "Aston", 100, miles="500"),
-            flight("F2", "Home", "Aston", 200, DATES[8], miles="500"),
-            flight("F3", "Home", "Aston", 300, DATES[8], miles="500"),
-            flight("F4", "Home", "Brook", 400, miles="900"),
+            flight(f"F{i}", "Home", city, usd, DATES[day - 1], miles="500")
+            for i, (city, usd, day) in enumerate(flown, 1)
         ],
         meals=[
             meal("R1", "Aston", "Indian, Tea"),
@@ -52,11 +51,8 @@ def request(level: str, days: int = 3, people: int = 1, **wishes: Any) -> Query:
 
 def test_city_trips_take_flights_of_any_day(world):
     # 2 flights of 100/200/300, 3 nights of 50/100/150, 9 meals of 10/15/20
-    assert price_statistics(request("easy"), world) == (
-        200 + 150 + 90,
-        400 + 300 + 135,
-        600 + 450 + 180,
-    )
+    prices = (200 + 150 + 90, 400 + 300 + 135, 600 + 450 + 180)
+    assert price_statistics(request("easy"), world) == prices
     assert official_budget(request("easy"), world) == 600  # half of 440 + 835 is 637.5
 
 
@@ -69,17 +65,13 @@ def test_a_party_counts_and_medium_wishes_do_not(world):
 def test_state_trips_take_the_days_flights_to_every_city(world):
     # 3 flights of 100/250/400 (the 9th is no day of the trip), 5 nights of 50/150/300, 15 meals of
     # 10/30/60
-    assert price_statistics(request("easy", 5), world) == (
-        300 + 250 + 150,
-        750 + 750 + 450,
-        1200 + 1500 + 900,
-    )
+    prices = (300 + 250 + 150, 750 + 750 + 450, 1200 + 1500 + 900)
+    assert price_statistics(request("easy", 5), world) == prices
     assert official_budget(request("easy", 5), world) == 2000  # 1,950
     # 4 × 250/400, 7 × 150/300, 21 × 30/60: half of 2,680 + 4,960 is 3,820
     assert official_budget(request("easy", 7), world) == 3800
-    assert (
-        official_budget(request("medium", 7, people=2), world) == 5800
-    )  # hotels 100/183/300: 3,936.67, so 3,900 × 1.5, and halves go to even
+    # hotels 100/183/300: 3,936.67, so 3,900 × 1.5, and halves go to even
+    assert official_budget(request("medium", 7, people=2), world) == 5800
 
 
 def test_what_is_turned_down(world):

@@ -242,20 +242,16 @@ def test_a_function_that_cannot_answer_is_refused_before_any_call(made, text, sa
     assert said in str(error.value) and "services.toml: " in str(error.value)
 
 
+OWN = 'flight_search = "python"\n[vendors.python]\n'
+
+
 @pytest.mark.parametrize(
     ("services", "said"),
     [
         ('flight_search = "python"', "vendors.python.function"),
-        ('flight_search = "python"\n[vendors.python]\nfunction = "mine.search"', "a file and a"),
-        (
-            'flight_search = "python"\n[vendors.python]\nfunction = "none.py:search"',
-            "none.py' cannot be read: No such file",
-        ),
-        (
-            'flight_search = "python"\ntrain_search = "python"\n'
-            '[vendors.python]\nfunction = "a.py:b"',
-            "one function, for one tool: found flight_search, train_search",
-        ),
+        (f'{OWN}function = "mine.search"', "a file and a"),
+        (f'{OWN}function = "none.py:search"', "none.py' cannot be read: No such file"),
+        (f'train_search = "python"\n{OWN}function = "a.py:b"', "one function, for one tool: found"),
     ],
 )
 def test_tables_that_name_no_function(services, said, tmp_path):
@@ -276,13 +272,8 @@ def test_a_changed_file_is_another_key_and_a_replay_runs_nothing(made, tmp_path)
     assert made(answering("[]")).version != provider.version
     assert made(answering(f"[{ROW}]"), options='version = "2"').version != provider.version
     (tmp_path / "mine.py").write_text("raise SystemExit\n")
-    replay = PlaceOptions(
-        services=tmp_path / "services.toml",
-        store=str(tmp_path / "day.sqlite"),
-        snapshot="2026-06-20",
-        replay=True,
-    )
-    with live_source(replay) as source:
+    stored = {"store": str(tmp_path / "day.sqlite"), "snapshot": "2026-06-20", "replay": True}
+    with live_source(PlaceOptions(services=tmp_path / "services.toml", **stored)) as source:
         answer: Any = source.ask.ask("flight_search", CALL)
     assert answer.records[0].number == "A7"
 
