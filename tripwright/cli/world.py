@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
-import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +11,7 @@ import typer
 
 from tripwright.cli.options import Json, argument, flag, option
 from tripwright.cli.table import print_figures
-from tripwright.errors import UserError, counted
 from tripwright.progress import StatusLine
-from tripwright.world.browse import LISTINGS, Filters, unknown_searches
-from tripwright.world.browse import browse as rows_of
 from tripwright.world.generator import build_world
 from tripwright.world.importer import import_world
 from tripwright.world.scales import SCALES
@@ -120,64 +114,3 @@ def _progress() -> Iterator[Callable[[str, int], None]]:
         )
     finally:
         line.end()
-
-
-# ---- browse
-
-
-def browse(
-    world: Path = argument("World folder."),
-    what: str = argument(f"What to list: {', '.join(LISTINGS)}.", default="cities"),
-    state: str | None = option(None, "Of this state."),
-    city: str | None = option(None, "Of this city."),
-    origin: str | None = option(None, "Starting here.", "--origin", "--from"),
-    destination: str | None = option(None, "Going there.", "--destination", "--to"),
-    date: datetime | None = option(None, "On this day.", formats=["%Y-%m-%d"]),
-    word: str | None = option(None, "Only rows with this text in any value."),
-    count: int = option(40, "Rows to show; 0: all.", min=0),
-    as_json: Json = False,
-) -> None:
-    """List cities, routes, flights, roads, hotels, restaurants or attractions of a world,
-    with filters.
-
-    Examples:
-      tripwright world browse worlds/nano
-      tripwright world browse worlds/real hotels --state Texas --word private
-      tripwright world browse worlds/real routes --from Boston --date 2022-03-16
-      tripwright world browse worlds/real flights --from Boston --to Chicago --date 2022-03-16
-      tripwright world browse worlds/real restaurants --city Boston --word Mexican --json
-    """
-    day = None if date is None else date.date().isoformat()
-    filters = Filters(state, city, origin, destination, day, word)
-    place = World.open(world)
-    columns, rows = rows_of(place, what, filters)
-    unknown, searches = unknown_searches(place, what, filters)
-    if unknown and unknown == searches:
-        where = f"{origin} to {destination or 'anywhere'}"
-        raise UserError(
-            f"Flights from {where} on {day} are outside this world's records. 'world"
-            " info' says what is known."
-        )
-    named = (dict(zip(columns, row, strict=True)) for row in rows)
-    shown = itertools.islice(named, count or None)
-    if as_json:
-        for row in shown:
-            typer.echo(json.dumps(row, ensure_ascii=False))
-    else:
-        listing = list(shown)
-        print_figures({what: listing}, as_json)
-        is_cut = next(named, None) is not None
-        number = counted(len(listing), "row")
-        typer.echo(f"the first {number}; --count 0 shows all" if is_cut else number, err=True)
-    if unknown:
-        typer.echo(
-            f"{unknown:,} of the {searches:,} searches from {origin} on {day} are outside this"
-            " world's records",
-            err=True,
-        )
-    elif what == "routes" and not place.flights_complete:
-        typer.echo(
-            "only flights in this world's records are counted; a route or day that is not listed"
-            " may be unknown",
-            err=True,
-        )

@@ -1,5 +1,4 @@
-"""A training run as `tripwright watch` and the server's pages of runs see it: read from its folder,
-whole."""
+"""A training run as the server's pages of runs see it: read from its folder, whole."""
 
 from __future__ import annotations
 
@@ -43,18 +42,6 @@ class Watched:
     @property
     def last(self) -> Json:
         return self.rows[-1] if self.rows else {}
-
-    def record(self) -> Json:
-        return {
-            "run": self.name,
-            "stage": self.stage,
-            "steps": self.steps,
-            "share_done": self.share_done,
-            "seconds_left": self.seconds_left,
-            "finished": self.finished,
-            "warnings": [warning.record() for warning in self.warnings],
-            "last": self.last,
-        }
 
 
 def read(folder: Path, name: str) -> Watched:
