@@ -71,7 +71,7 @@ def test_a_cold_start_of_deeptravel_s_kind(asked):
     assert found["judged_again"] == 0 and 1 <= found["kept"] == passed
     stats = json.loads(asked("stats cold.jsonl --json"))
     assert stats["dialects"] == {"deeptravel_cards_compact": passed} and "wishes" in stats
-    said = asked("export cold.jsonl --layout trl --out c.jsonl")
+    said = asked("export cold.jsonl --out c.jsonl")
     assert said == f"c.jsonl: {passed} rows\n"
     split = "split requests.jsonl --parts train:4,validation:2 --out request_parts --json"
     parts = json.loads(asked(split))["parts"]
@@ -103,10 +103,9 @@ collect runs/errands --out x.jsonl --world world | --world is for
 stats runs/a/transcripts.jsonl runs/errands/transcripts.jsonl | one kind at a time
 stats requests.jsonl | requests.jsonl:1: not an episode of a run
 stats nowhere.jsonl | 'nowhere.jsonl'
-export queries.jsonl --layout alpaca --out x.jsonl | messages, trl, llama-factory
-export queries.jsonl --layout trl --out x | .parquet or .jsonl
-export queries.jsonl --layout trl --out x.jsonl | queries.jsonl:1: not an episode of a run
-export runs/a/transcripts.jsonl --layout trl --out x.jsonl | which tools
+export queries.jsonl --out x | .parquet or .jsonl
+export queries.jsonl --out x.jsonl | queries.jsonl:1: not an episode of a run
+export runs/a/transcripts.jsonl --out x.jsonl | which tools
 split requests.jsonl queries.jsonl --parts train:1 --out x | one kind at a time
 split queries.jsonl --parts train --out x | --parts 'train'
 split queries.jsonl --parts train:0 --out x | --parts 'train:0'

@@ -208,7 +208,7 @@ def test_messages_say_whether_there_were_wishes(errands, tmp_path):
     collected(errands / "deeptravel_cards", tmp_path / "out.jsonl")
     episodes = list(read_trajectories([tmp_path / "out.jsonl"]))
     for name in ("a.jsonl", "a.parquet"):
-        export(episodes, "messages", tmp_path / name)
+        export(episodes, tmp_path / name)
     rows = parquet.read_table(tmp_path / "a.parquet").to_pylist()
     assert rows == read_lines(tmp_path / "a.jsonl")
     for row, line in zip(rows, read_lines(tmp_path / "out.jsonl"), strict=True):

@@ -1,5 +1,4 @@
-"""Exports hold the transcript's messages to the letter, its ids and masks as stored, and what each
-reader looks for."""
+"""Exports hold the transcript's messages to the letter, and its ids and masks as stored."""
 
 import json
 import sys
@@ -41,7 +40,7 @@ def parquet_rows(path: Path) -> list[dict[str, Any]]:
 
 def test_messages_are_the_transcript_s_to_the_letter(trajectories, tmp_path):
     path = tmp_path / "new" / "train.parquet"
-    assert export(trajectories, "messages", path) == 18
+    assert export(trajectories, path) == 18
     rows = parquet_rows(path)
     for row, trajectory in zip(rows, trajectories, strict=True):
         assert [(message["role"], message["content"]) for message in row["messages"]] == said(
@@ -59,10 +58,9 @@ def test_messages_are_the_transcript_s_to_the_letter(trajectories, tmp_path):
         assert json.loads(row["query"]) == trajectory.record["request"]
 
 
-@pytest.mark.parametrize("layout", ["messages", "trl", "llama-factory"])
-def test_json_lines_hold_what_parquet_holds(trajectories, tmp_path, layout):
-    export(trajectories, layout, tmp_path / "a.jsonl")
-    export(trajectories, layout, tmp_path / "a.parquet")
+def test_json_lines_hold_what_parquet_holds(trajectories, tmp_path):
+    export(trajectories, tmp_path / "a.jsonl")
+    export(trajectories, tmp_path / "a.parquet")
     assert read_lines(tmp_path / "a.jsonl") == parquet_rows(tmp_path / "a.parquet")
 
 
@@ -88,73 +86,24 @@ def test_stored_ids_come_out_as_stored(world, made, small_tokenizer):
         assert row["train"] == [message["role"] == "assistant" for message in row["messages"]]
 
 
-def test_trl_rows_are_messages_and_tools(trajectories, tmp_path):
-    export(trajectories, "trl", tmp_path / "test.parquet")
-    rows = parquet_rows(tmp_path / "test.parquet")
-    assert all(row.keys() == {"messages", "tools"} for row in rows)
-    assert [[(m["role"], m["content"]) for m in row["messages"]] for row in rows] == list(
-        map(said, trajectories)
-    )
-    names = [schema["function"]["name"] for schema in json.loads(rows[0]["tools"])]
-    assert "search_flights" in names and rows[-1]["tools"] is None
-
-
-def test_llama_factory_finds_its_data_set(trajectories, tmp_path):
-    (tmp_path / "dataset_info.json").write_text('{"theirs": {"file_name": "theirs.json"}}')
-    path = tmp_path / "tripwright.jsonl"
-    export(trajectories, "llama-factory", path)
-    info = json.loads((tmp_path / "dataset_info.json").read_text())
-    assert info["theirs"] == {"file_name": "theirs.json"}
-    assert info["tripwright"]["file_name"] == path.name
-    columns, tags = info["tripwright"]["columns"], info["tripwright"]["tags"]
-    roles = {
-        tags["user_tag"]: "user",
-        tags["assistant_tag"]: "assistant",
-        tags["observation_tag"]: "tool",
-    }
-    for line, trajectory in zip(path.read_text().splitlines(), trajectories, strict=True):
-        row = json.loads(line)
-        turns = row[columns["messages"]]
-        assert [turn[tags["role_tag"]] == tags["assistant_tag"] for turn in turns] == [
-            bool(i % 2) for i in range(len(turns))
-        ]
-        back = [("system", row[columns["system"]])] + [
-            (roles[turn[tags["role_tag"]]], turn[tags["content_tag"]]) for turn in turns
-        ]
-        assert back == said(trajectory)
-        tools = trajectory.record["tools"]
-        assert (json.loads(row["tools"]) if row["tools"] else None) == (
-            tools and [tool["function"] for tool in tools]
-        )
-
-
-def test_a_list_of_data_sets_that_is_none_is_left_as_it_is(trajectories, tmp_path):
-    (tmp_path / "dataset_info.json").write_text("[]")
-    with pytest.raises(UserError, match="is not a list of data sets"):
-        export(trajectories, "llama-factory", tmp_path / "train.jsonl")
-    assert [path.name for path in tmp_path.iterdir()] == ["dataset_info.json"]
-
-
 def test_a_run_s_own_file_does_not_say_which_tools_it_had(made, tmp_path):
     with pytest.raises(UserError, match="does not say which tools it was given"):
-        export(
-            read_trajectories([made / "star" / "transcripts.jsonl"]), "trl", tmp_path / "a.jsonl"
-        )
+        export(read_trajectories([made / "star" / "transcripts.jsonl"]), tmp_path / "a.jsonl")
     assert not list(tmp_path.iterdir())
 
 
 def test_parquet_needs_an_extra_and_jsonl_needs_none(trajectories, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ModuleNotFoundError) as missing:
-        export(trajectories, "messages", tmp_path / "a.parquet")
+        export(trajectories, tmp_path / "a.parquet")
     assert extra_of(missing.value.name or "") == "data"
-    assert export(trajectories, "messages", tmp_path / "a.jsonl") == 18
+    assert export(trajectories, tmp_path / "a.jsonl") == 18
 
 
 def test_a_file_is_replaced_whole_or_not_at_all(trajectories, tmp_path):
     pytest.importorskip("pyarrow")
     path = tmp_path / "a.parquet"
-    export(trajectories, "messages", path)
+    export(trajectories, path)
     before = path.read_bytes()
 
     def broken() -> Any:
@@ -162,6 +111,6 @@ def test_a_file_is_replaced_whole_or_not_at_all(trajectories, tmp_path):
         raise UserError("the rest cannot be read")
 
     with pytest.raises(UserError):
-        export(broken(), "messages", path)
+        export(broken(), path)
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["a.parquet"]

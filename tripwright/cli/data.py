@@ -76,23 +76,20 @@ def stats(
 
 def export(
     file: Path = argument("Trajectories, as made by 'data collect'.", metavar="FILE"),
-    layout: str = option(..., "Whose: messages, trl, llama-factory."),
     out: Path = option(..., "A file that ends in .parquet or .jsonl."),
     restart: Restart = False,
 ) -> None:
-    """Write trajectories as another trainer reads them. Message texts stay as they are, to the
-    letter. For LLaMA-Factory, the dataset_info.json beside the file names it.
+    """Write trajectories as messages, with the tools and what is trained on, as other trainers read
+    them. Texts stay as they are, to the letter.
 
     Examples:
-      tripwright data export sft.jsonl --layout messages --out export/messages.parquet
-      tripwright data export sft.jsonl --layout trl --out export/trl.parquet
-      tripwright data export sft.jsonl --layout llama-factory --out export/tripwright.jsonl
+      tripwright data export sft.jsonl --out export/messages.parquet
     """
     from tripwright.data.export import export as export_trajectories
     from tripwright.data.trajectories import read_trajectories
 
     check_new(out, restart, inputs=(file,))
-    count = export_trajectories(read_trajectories([file]), layout, out)
+    count = export_trajectories(read_trajectories([file]), out)
     typer.echo(f"{out}: {counted(count, 'row')}")
 
 

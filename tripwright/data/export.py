@@ -1,5 +1,5 @@
-"""Trajectories in the layouts that other trainers read, as a `.parquet` or a `.jsonl` file. Every
-message text is the transcript's, to the letter.
+"""Trajectories as messages, which other trainers read, in a `.parquet` or a `.jsonl` file. Every
+text is the transcript's, to the letter.
 
 Tool calls stay in the text of the turn that made them, as the model wrote them: a structured call
 would be written anew by the reader's chat template, in its own spacing. `tools` is a JSON text,
@@ -16,24 +16,7 @@ from typing import Any
 
 from tripwright.data.trajectories import StoredEpisode
 from tripwright.errors import UserError
-from tripwright.files import json_object, replacing, write_atomically
-from tripwright.transcript import Segment
-
-SHAREGPT_ROLES = {"user": "human", "assistant": "gpt", "tool": "observation"}
-
-
-def messages(trajectory: StoredEpisode) -> list[dict[str, str]]:
-    """Raises UserError where these layouts cannot say what its turns saw."""
-    if len(trajectory.transcript.contexts) > 1:
-        raise UserError(
-            f"Episode '{trajectory.id}' has turns for which earlier exchanges were left out, and in"
-            " this layout every turn is trained on after all before it: take --layout messages."
-        )
-    return _messages(trajectory.transcript.segments)
-
-
-def _messages(segments: Iterable[Segment]) -> list[dict[str, str]]:
-    return [{"role": segment.role, "content": segment.text} for segment in segments]
+from tripwright.files import replacing
 
 
 def tools_text(trajectory: StoredEpisode) -> str | None:
@@ -61,7 +44,7 @@ def message_rows(trajectories: Iterable[StoredEpisode]) -> Iterator[dict[str, An
             segments = [transcript.segments[n] for n in context.segments]
             yield {
                 "id": trajectory.id,
-                "messages": _messages(segments),
+                "messages": [{"role": each.role, "content": each.text} for each in segments],
                 "tools": tools_text(trajectory),
                 "train": [
                     n in context.turns and (any(s.loss_mask) or not has_tokens)
@@ -76,74 +59,15 @@ def message_rows(trajectories: Iterable[StoredEpisode]) -> Iterator[dict[str, An
             }
 
 
-def trl_rows(trajectories: Iterable[StoredEpisode]) -> Iterator[dict[str, Any]]:
-    """TRL's conversational language modelling: for SFTTrainer with assistant_only_loss=True, which
-    trains on every assistant message.
-
-    (Its prompt/completion layout would train on the last message alone.)
-    """
-    for trajectory in trajectories:
-        yield {"messages": messages(trajectory), "tools": tools_text(trajectory)}
-
-
-def llama_factory_rows(trajectories: Iterable[StoredEpisode]) -> Iterator[dict[str, Any]]:
-    """LLaMA-Factory's sharegpt: the system prompt apart, then human and observation in turn with
-    gpt. Its template writes `tools` into the system prompt; an empty text where the dialect's
-    prompt needs none. Each schema is the bare function, which every version reads."""
-    for trajectory in trajectories:
-        system, *rest = messages(trajectory)
-        schemas = json.loads(tools_text(trajectory) or "[]")
-        yield {
-            "conversations": [
-                {"from": SHAREGPT_ROLES[message["role"]], "value": message["content"]}
-                for message in rest
-            ],
-            "system": system["content"],
-            "tools": (
-                json.dumps([schema["function"] for schema in schemas], ensure_ascii=False)
-                if schemas
-                else ""
-            ),
-        }
-
-
-ROWS = {"messages": message_rows, "trl": trl_rows, "llama-factory": llama_factory_rows}
 ENDINGS = (".parquet", ".jsonl")
-DATASETS = "dataset_info.json"  # LLaMA-Factory's list of data sets
-SHAREGPT = {
-    "formatting": "sharegpt",
-    "columns": {"messages": "conversations", "system": "system", "tools": "tools"},
-    "tags": {
-        "role_tag": "from",
-        "content_tag": "value",
-        "user_tag": "human",
-        "assistant_tag": "gpt",
-        "observation_tag": "observation",
-        "function_tag": "function_call",
-    },
-}
 
 
-def export(trajectories: Iterable[StoredEpisode], layout: str, path: Path) -> int:
-    """Writes them to `path` and returns the number of rows. For LLaMA-Factory the file is named in
-    the list of data sets beside it, which may hold others. Raises UserError before anything is half
-    written."""
-    if layout not in ROWS:
-        raise UserError(f"Unknown layout '{layout}'. Available: {', '.join(ROWS)}.")
+def export(trajectories: Iterable[StoredEpisode], path: Path) -> int:
+    """Writes them to `path` and returns the number of rows. Raises UserError before anything is
+    half written."""
     if path.suffix not in ENDINGS:
         raise UserError(f"'{path}' is no name of a file that ends in {' or '.join(ENDINGS)}.")
-    listing = path.with_name(DATASETS)
-    datasets = json_object(listing)
-    if layout == "llama-factory" and datasets is None and listing.exists():
-        raise UserError(
-            f"'{listing}' is not a list of data sets (a JSON object). Mend it, or name another"
-            " folder for --out."
-        )
-    count = write_rows(ROWS[layout](trajectories), path)
-    if layout == "llama-factory":
-        datasets = {**(datasets or {}), path.stem: {"file_name": path.name, **SHAREGPT}}
-        write_atomically(listing, json.dumps(datasets, indent=2, ensure_ascii=False) + "\n")
-    return count
+    return write_rows(message_rows(trajectories), path)
 
 
 ROWS_PER_GROUP = 256  # of a parquet file: what is in memory at once

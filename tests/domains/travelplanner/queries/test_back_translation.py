@@ -13,7 +13,7 @@ from tests.made import DATES, trip
 from tripwright.domains.grammar import Gazetteer
 from tripwright.domains.travelplanner.queries.back_translation import (
     GRAMMAR_TRIES,
-    Pool,
+    Writer,
     back_translate,
     word_checked,
 )
@@ -56,7 +56,7 @@ def endpoint(url: str, model: str = "m") -> ChatEndpoint:
     "wrapped", ["{}", "<think>Let me see: $5.</think>\n{}", '"{}"', "```text\n{}\n```", "\n{}\n\n"]
 )
 def test_a_good_text_is_kept_on_one_line(wrapped, serve):
-    worded = back_translate(QUERY, Pool([endpoint(serve(saying(wrapped.format(GOOD))))]), PLACES)
+    worded = back_translate(QUERY, Writer(endpoint(serve(saying(wrapped.format(GOOD))))), PLACES)
     assert (worded.text, worded.worded_by, worded.rejected) == (GOOD, "m", ())
 
 
@@ -77,7 +77,7 @@ def test_a_good_text_is_kept_on_one_line(wrapped, serve):
 )
 def test_what_is_wrong_is_told_and_mended(text, fields, serve):
     heard: list[dict[str, Any]] = []
-    worded = back_translate(QUERY, Pool([endpoint(serve(saying(text, GOOD, heard=heard)))]), PLACES)
+    worded = back_translate(QUERY, Writer(endpoint(serve(saying(text, GOOD, heard=heard)))), PLACES)
     assert (worded.text, [each.fields for each in worded.rejected]) == (GOOD, [fields])
     *_, before, correction = heard[1]["messages"]
     assert before == {"role": "assistant", "content": text}
@@ -98,7 +98,7 @@ def test_what_is_wrong_is_told_and_mended(text, fields, serve):
 def test_a_refusal_is_rejected_after_the_retries(text, serve):
     heard: list[dict[str, Any]] = []
     worded = back_translate(
-        QUERY, Pool([endpoint(serve(saying(text, heard=heard)))]), PLACES, retries=2
+        QUERY, Writer(endpoint(serve(saying(text, heard=heard)))), PLACES, retries=2
     )
     assert (worded.text, worded.worded_by, worded.unscored) == (None, None, False)
     assert len(heard) == len(worded.rejected) == 3
@@ -107,26 +107,21 @@ def test_a_refusal_is_rejected_after_the_retries(text, serve):
 
 def test_a_text_that_was_cut_off_is_rejected(serve):
     worded = back_translate(
-        QUERY, Pool([endpoint(serve(lambda _: completion(GOOD, "length")))]), PLACES, retries=0
+        QUERY, Writer(endpoint(serve(lambda _: completion(GOOD, "length")))), PLACES, retries=0
     )
     assert [each.fields for each in worded.rejected] == [("text",)]
 
 
 def test_the_wish_and_its_meaning_are_asked_for(serve):
     heard: list[dict[str, Any]] = []
-    back_translate(QUERY, Pool([endpoint(serve(saying(GOOD, heard=heard)))]), PLACES)
+    back_translate(QUERY, Writer(endpoint(serve(saying(GOOD, heard=heard)))), PLACES)
     asked = json.loads(heard[0]["messages"][1]["content"].partition("\n\n")[2])
     assert {name: QUERY.record()[name] for name in asked} == asked
     assert "query" not in asked and asked["local_constraint"]["house rule"] == "pets"
 
 
-def test_a_dead_endpoint_is_stood_in_for_and_none_left_is_unscored(serve):
-    dead, well = endpoint(serve(sick), "dead"), endpoint(serve(saying(GOOD)), "well")
-    pool = Pool([dead, well])
-    assert [back_translate(QUERY, pool, PLACES, index=index).worded_by for index in range(4)] == [
-        "well"
-    ] * 4
-    worded = back_translate(QUERY, Pool([dead]), PLACES)
+def test_a_dead_endpoint_leaves_a_request_unscored(serve):
+    worded = back_translate(QUERY, Writer(endpoint(serve(sick))), PLACES)
     assert worded.unscored and worded.text is None and "500" in (worded.problem or "")
 
 
@@ -137,8 +132,8 @@ def test_an_endpoint_that_stays_dead_is_left_alone(serve):
         heard.append(request)
         return 500, b"{}", {}
 
-    pool = Pool([endpoint(serve(dead))])
-    found = [back_translate(QUERY, pool, PLACES, index=at) for at in range(MOST_FAULTS + 3)]
+    writer = Writer(endpoint(serve(dead)))
+    found = [back_translate(QUERY, writer, PLACES, index=at) for at in range(MOST_FAULTS + 3)]
     assert len(heard) == MOST_FAULTS and all(worded.unscored for worded in found)
     assert "not asked" in (found[-1].problem or "")
 

@@ -1,4 +1,4 @@
-"""Structured requests → words, by LLMs behind endpoints or by the grammar, each text read back field
+"""Structured requests → words, by an LLM behind an endpoint or by the grammar, each text read back field
 by field before it is kept (row S3).
 
 The reader is the judge of a text: a wish left out, a wrong date or a second amount is told to the
@@ -14,7 +14,7 @@ import json
 import random
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from tripwright.domains.grammar import Gazetteer
@@ -87,68 +87,46 @@ class Wording:
     unscored: bool = False
 
 
-class Pool:
-    """Endpoints that take turns. Threads may share one."""
+class Writer:
+    """A model that words requests. Threads may share it."""
 
-    def __init__(self, endpoints: Sequence[ChatEndpoint], seed: int = 0):
-        self.endpoints, self.seed = endpoints, seed
-        self.breakers = [Breaker() for _ in endpoints]
-
-    def order(self, index: int) -> list[int]:
-        """Whom to ask about request `index`, then who stands in should that one not answer.
-        Endpoints that are dead are left out."""
-        count = len(self.endpoints)
-        turn = ((index + self.seed + later) % count for later in range(count))
-        return [at for at in turn if not self.breakers[at].is_open]
+    def __init__(self, endpoint: ChatEndpoint, seed: int = 0):
+        self.endpoint, self.seed, self.breaker = endpoint, seed, Breaker()
 
 
 def back_translate(
-    query: Query, pool: Pool, places: Gazetteer, *, index: int = 0, retries: int = 3
+    query: Query, writer: Writer, places: Gazetteer, *, index: int = 0, retries: int = 3
 ) -> Wording:
     """The request in a model's words, read back exactly. A wrong text is answered with what is
     wrong with it, up to `retries` times.
 
-    `index` says which request of a file it is: the endpoint and the manner of writing follow from
-    it and the pool's seed. Raises UserError for what can never work (a wrong key, an unknown
-    model).
+    `index` says which request of a file it is: the manner of writing follows from it and the seed.
+    Raises UserError for what can never work (a wrong key, an unknown model).
     """
-    manner = random.Random(f"tripwright-manner-{pool.seed}-{index}").choice(MANNERS)
-    # of an endpoint that died while it was being corrected
-    earlier: tuple[WordingRejection, ...] = ()
-    problem = f"not asked: every endpoint failed {MOST_FAULTS} times in a row"
-    for at in pool.order(index):
-        worded = _asked(pool, at, query, places, manner, retries)
-        earlier += worded.rejected
-        if not worded.unscored:
-            return replace(worded, rejected=earlier)
-        problem = worded.problem or problem
-    return Wording(None, None, earlier, problem, unscored=True)
-
-
-def _asked(
-    pool: Pool, at: int, query: Query, places: Gazetteer, manner: str, retries: int
-) -> Wording:
-    endpoint = pool.endpoints[at]
-    conversation: list[dict[str, Any]] = messages(query, manner)
+    if writer.breaker.is_open:
+        problem = f"not asked: the endpoint failed {MOST_FAULTS} times in a row"
+        return Wording(None, None, (), problem, unscored=True)
+    manner = random.Random(f"tripwright-manner-{writer.seed}-{index}").choice(MANNERS)
+    conversation, name = messages(query, manner), writer.endpoint.model
     rejected: list[WordingRejection] = []
     for _ in range(retries + 1):
-        outcome = endpoint.complete(conversation)
-        pool.breakers[at].note(outcome)
+        outcome = writer.endpoint.complete(conversation)
+        writer.breaker.note(outcome)
         if isinstance(outcome, Fault):
             if outcome.kind == "context_overflow" and rejected:
                 break  # the exchange outgrew the model: its wording failed, not the endpoint
             return Wording(None, None, tuple(rejected), outcome.message, unscored=True)
         text, wrong = understood(outcome, query, places)
         if not wrong:
-            return Wording(text, endpoint.model, tuple(rejected))
-        rejected.append(WordingRejection.of(endpoint.model, wrong))
+            return Wording(text, name, tuple(rejected))
+        rejected.append(WordingRejection.of(name, wrong))
         correction = f"This does not say what it must. {rejected[-1].said}. Write the whole request again, every field said once and clearly."
         conversation = [
             *messages(query, manner),
             {"role": "assistant", "content": text},
             {"role": "user", "content": correction},
         ]
-    return Wording(None, None, tuple(rejected), f"{endpoint.model}: {rejected[-1].said}")
+    return Wording(None, None, tuple(rejected), f"{name}: {rejected[-1].said}")
 
 
 def messages(query: Query, manner: str) -> list[dict[str, Any]]:

@@ -1,5 +1,5 @@
 """`tripwright query word`: structured requests → the same requests in new words, by the grammar or
-by models."""
+by a model."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tripwright.cli.options import KEY_VARIABLE, Json, argument, flag, option
 from tripwright.cli.table import print_figures
 from tripwright.domains.grammar import Gazetteer
 from tripwright.domains.travelplanner.queries.back_translation import (
-    Pool,
     Wording,
+    Writer,
     back_translate,
     word_checked,
 )
@@ -48,34 +48,23 @@ class WordingFlags:
     )
     out: Path = option(..., "JSONL file to write.")
     style: Style = option("rich", "The grammar's: rich (thousands of frames) or plain (three).")
-    model: list[str] | None = option(
-        None, "Let this model word them. Several take turns.", show_default=False
+    model: str | None = option(None, "Let this model word them.", show_default=False)
+    base_url: str | None = option(
+        None, "The model's endpoint, up to and including /v1.", *URL_NAMES, show_default=False
     )
-    base_url: list[str] | None = option(
-        None,
-        "Its endpoint, up to and including /v1: one for all, or one per --model.",
-        *URL_NAMES,
-        show_default=False,
-    )
-    api_key_env: list[str] | None = option(
-        None,
-        "Variable with its key: one for all, or one per --model. [OPENAI_API_KEY]",
-        show_default=False,
-    )
+    api_key_env: str = option(KEY_VARIABLE, "With a model: environment variable with the key.")
     fallback: bool = flag(
-        "--fallback", "With models: the grammar words what they did not get right."
+        "--fallback", "With a model: the grammar words what it did not get right."
     )
     retries: int = option(
-        3, "With models: further attempts after a wrong text, what was wrong being told.", min=0
+        3, "With a model: further attempts after a wrong text, what was wrong being told.", min=0
     )
-    faults: int = option(4, "With models: further attempts after a fault of the endpoint.", min=0)
-    concurrency: int = option(8, "With models: requests in flight.", min=1)
+    faults: int = option(4, "With a model: further attempts after a fault of the endpoint.", min=0)
+    concurrency: int = option(8, "With a model: requests in flight.", min=1)
     timeout: float = option(
-        120.0, "With models: seconds to wait for an answer, per attempt.", min=0.01, max=86_400
+        120.0, "With a model: seconds to wait for an answer, per attempt.", min=0.01, max=86_400
     )
-    seed: int = option(
-        0, "Equal seeds give equal texts of the grammar, and equal shares of the models.", min=0
-    )
+    seed: int = option(0, "Equal seeds give equal texts of the grammar.", min=0)
 
 
 def word(
@@ -85,7 +74,7 @@ def word(
     """Put trip requests into words, and keep a text only if every field is read back from it
     exactly.
 
-    Without --model the grammar words them. With models each text that drops, changes or adds
+    Without --model the grammar words them. With one each text that drops, changes or adds
     something is sent back with what is wrong; what is still wrong after the retries is left out, or
     worded by the grammar with --fallback. "worded_by" in the output says who it was. A request
     whose endpoint did not answer is unscored: it is left out too. The same command tries again what
@@ -95,19 +84,15 @@ def word(
       tripwright query word queries.jsonl --world worlds/nano --out worded.jsonl
       tripwright query word queries.jsonl --world worlds/nano --out worded.jsonl \\
         --model Qwen/Qwen3-8B --base-url http://localhost:8000/v1
-      tripwright query word queries.jsonl --world worlds/nano --out worded.jsonl --fallback \\
-        --model small --base-url http://localhost:8000/v1 \\
-        --model large --base-url http://localhost:8001/v1
     """
     # a file of ours is gone on with; any other is refused when it is opened
     check_new(settings.out, restart=True, inputs=(settings.queries,))
-    endpoints = _endpoints(settings)
-    if settings.fallback and not endpoints:
+    writer = _writer(settings)
+    if settings.fallback and writer is None:
         raise UserError("--fallback goes with --model: without one the grammar words them all.")
-    pool = Pool(endpoints, settings.seed) if endpoints else None
     place = World.open(settings.world)
     requests = list(_requests(settings, place))
-    counts = _word_all(requests, settings, pool, Gazetteer(place.cities))
+    counts = _word_all(requests, settings, writer, Gazetteer(place.cities))
     print_figures({"out": str(settings.out), **counts}, as_json)
     if left := counts["queries"] - counts["accepted"]:
         print(
@@ -116,28 +101,20 @@ def word(
         )
 
 
-def _endpoints(settings: WordingFlags) -> list[ChatEndpoint]:
-    models, urls = settings.model or [], settings.base_url or []
-    keys = settings.api_key_env or []
-    if not models and (urls or keys):
-        raise UserError("--base-url and --api-key-env go with --model: the grammar needs neither.")
-    urls = urls * len(models) if len(urls) == 1 else urls
-    keys = (keys or [KEY_VARIABLE]) * len(models) if len(keys) < 2 else keys
-    if not len(models) == len(urls) == len(keys):
-        raise UserError(
-            f"{len(models)} --model need a --base-url and an --api-key-env each, or one for all."
-        )
-    return [
-        ChatEndpoint(
-            url,
-            name,
-            api_key_env=key,
-            timeout_s=settings.timeout,
-            max_retries=settings.faults,
-            temperature=1.0,
-        )
-        for name, url, key in zip(models, urls, keys, strict=True)
-    ]
+def _writer(settings: WordingFlags) -> Writer | None:
+    if (settings.model is None) != (settings.base_url is None):
+        raise UserError("--model and --base-url go together: the grammar needs neither.")
+    if settings.model is None or settings.base_url is None:
+        return None
+    endpoint = ChatEndpoint(
+        settings.base_url,
+        settings.model,
+        api_key_env=settings.api_key_env,
+        timeout_s=settings.timeout,
+        max_retries=settings.faults,
+        temperature=1.0,
+    )
+    return Writer(endpoint, settings.seed)
 
 
 # ---- a file of requests, made line by line so that a kill loses only what was in flight
@@ -155,9 +132,9 @@ class RequestToWord:
 
 def _writers(settings: WordingFlags) -> tuple[str, ...]:
     """What makes texts differ: who words them, not where that one lives."""
-    models = settings.model or []
-    grammar = [f"grammar:{settings.style}"] if settings.fallback or not models else []
-    return (*models, *grammar, f"seed {settings.seed}")
+    model = [settings.model] if settings.model else []
+    grammar = [f"grammar:{settings.style}"] if settings.fallback or not model else []
+    return (*model, *grammar, f"seed {settings.seed}")
 
 
 def _requests(settings: WordingFlags, world: World) -> Iterator[RequestToWord]:
@@ -179,7 +156,7 @@ def _requests(settings: WordingFlags, world: World) -> Iterator[RequestToWord]:
 
 
 def _word_all(
-    requests: list[RequestToWord], settings: WordingFlags, pool: Pool | None, places: Gazetteer
+    requests: list[RequestToWord], settings: WordingFlags, writer: Writer | None, places: Gazetteer
 ) -> dict[str, Any]:
     """A journal, put in order at the end."""
     out, wordings, status, problem_count = settings.out, list[Wording](), StatusLine(), 0
@@ -196,7 +173,7 @@ def _word_all(
         if records:
             print(f"{len(records)} of {len(requests)} requests are there already", file=sys.stderr)
         waiting = [each for each in requests if each.line not in records]
-        for each, worded in _worded(waiting, settings, pool, places):
+        for each, worded in _worded(waiting, settings, writer, places):
             wordings.append(worded)
             if worded.text is not None:
                 records[each.line] = _record(each, worded)
@@ -212,25 +189,26 @@ def _word_all(
 
 
 def _worded(
-    waiting: list[RequestToWord], settings: WordingFlags, pool: Pool | None, places: Gazetteer
+    waiting: list[RequestToWord], settings: WordingFlags, writer: Writer | None, places: Gazetteer
 ) -> Iterable[tuple[RequestToWord, Wording]]:
-    """In the order they finish, `concurrency` at once; who is asked follows from the line."""
+    """In the order they finish, `concurrency` at once."""
 
     def by_grammar(each: RequestToWord) -> Wording:
         how = {"index": each.line, "seed": settings.seed}
         return word_checked(each.query, places, style=settings.style, **how)
 
-    def by_models(each: RequestToWord) -> tuple[RequestToWord, Wording]:
-        assert pool is not None
-        worded = back_translate(each.query, pool, places, index=each.line, retries=settings.retries)
+    def by_model(each: RequestToWord) -> tuple[RequestToWord, Wording]:
+        assert writer is not None
+        how = {"index": each.line, "retries": settings.retries}
+        worded = back_translate(each.query, writer, places, **how)
         if worded.text is None and not worded.unscored and settings.fallback:
             ours = by_grammar(each)
             worded = replace(ours, rejected=(*worded.rejected, *ours.rejected))
         return each, worded
 
-    if pool is None:
+    if writer is None:
         return ((each, by_grammar(each)) for each in waiting)
-    return map_unordered(by_models, waiting, settings.concurrency)
+    return map_unordered(by_model, waiting, settings.concurrency)
 
 
 def _record(request: RequestToWord, worded: Wording) -> dict[str, Any]:
