@@ -28,7 +28,6 @@ from tripwright.domains.travelplanner.scoring.lines import (
     QueryFile,
     is_p3,
     official_plan,
-    plain,
     plan_lines,
     read_record,
 )
@@ -243,87 +242,55 @@ class SubmissionCheck:
         self.requests, self.plans, self.warnings = 0, 0, list[tuple[int, str]]()
         self._path, self._queries = path, queries
         self._start: int | None = None  # official files count from 0 or from 1
-        self._line_of: dict[str, int] = {}  # text of a request → its first line
 
     def problems(self) -> Iterator[tuple[int, str]]:
-        """(line, problem) for everything that is not as the leaderboard wants it. What shifts the
-        lines behind it is told once."""
-        number = place = 0  # the request whose line comes next
-        size = len(self._queries.records) if self._queries else None
-        blank = list[int]()  # lines that are blank, at the end of the file as far as is known
-        with self._path.open("rb") as lines:
-            for number, line in enumerate(lines, start=1):
-                if not line.strip():
-                    blank.append(number)
-                    continue
-                yield from ((each, "the line is blank") for each in blank)
-                blank.clear()
-                try:
-                    record = read_record(line)
-                except BadLine as problem:
-                    yield number, str(problem)
-                    place += 1
-                    continue
-                self.requests += 1
-                self.plans += bool(record["plan"])
-                there = self._place(record, place)
-                if size is not None and there >= size:
-                    yield number, f"one line too many: the split has {size} requests"
-                    continue
-                if there < place:
-                    yield number, "an earlier line is for this request, or for one behind it"
-                elif there > place:
-                    missing = f"requests before it have no line ({there - place} of them)"
-                    yield number, f"{missing}; a missing plan is null"
-                text = record.get("query")
-                named = plain(text) if isinstance(text, str) and text else f"\n{number}"
-                first = self._line_of.setdefault(named, number)
-                if first != number and there >= place:
-                    yield number, f"'query' is that of an earlier line (line {first})"
-                yield from self._problems_of(number, there, record)
-                place = max(place, there + 1)
-        if not place:
-            yield 1, "the file is empty"
-        elif size is not None and place < size:
-            ends = f"the file ends after {place} of {size} requests"
-            yield number, f"{ends}; a missing plan is null"
+        """(line, problem) for everything that is not as the leaderboard wants it. Of lines that are
+        out of place the first is told: it shifts those behind it."""
+        lines = self._path.read_bytes().rstrip().split(b"\n")
+        shifted, size = False, len(self._queries.records) if self._queries else len(lines)
+        for place, line in enumerate(lines):
+            try:
+                record = read_record(line)
+            except BadLine as problem:
+                empty = "the line is blank" if len(lines) > 1 else "the file is empty"
+                yield place + 1, str(problem) if line.strip() else empty
+                continue
+            self.requests += 1
+            self.plans += bool(record["plan"])
+            if not shifted and (wrong := self._misplaced(record, place)):
+                yield place + 1, wrong
+                shifted = True
+            known = self._queries and place < size and not shifted
+            request = self._queries.records[place] if self._queries and known else {}
+            for stops, problem in _problems_of_plan(record["plan"], request):
+                if stops:
+                    yield place + 1, problem
+                else:
+                    self.warnings.append((place + 1, problem))
+        if len(lines) != size:
+            found = f"{len(lines)} lines for {size} requests"
+            yield len(lines), f"{found}; a missing plan is null, on a line of its request"
 
-    def _place(self, record: dict[str, Any], expected: int) -> int:
-        """Of the request that a line is for: by its text, else by its idx."""
-        idx, text = record.get("idx"), record.get("query")
-        ids = self._queries.ids if self._queries else None
-        if self._queries and isinstance(text, str):
-            found = self._queries.place_of_text(text)
-            expected = expected if found is None else found
-        if type(idx) is not int:
-            return expected
-        if self._start is None:
-            known = expected if ids is None else ids[min(expected, len(ids) - 1)]
-            self._start = 1 if idx == known + 1 else 0
-        return max(idx - self._start, 0) if ids is None else expected
-
-    def _problems_of(
-        self, number: int, place: int, record: dict[str, Any]
-    ) -> Iterator[tuple[int, str]]:
+    def _misplaced(self, record: dict[str, Any], place: int) -> str | None:
+        """What its number or text says of a line that is not the next request's."""
         idx, text, queries = record.get("idx"), record.get("query"), self._queries
-        request = queries.records[place] if queries else {}
-        expected = (queries.ids[place] if queries else place) + (self._start or 0)
+        if queries and place >= len(queries.records):
+            return None
+        known = queries.ids[place] if queries else place
         if type(idx) is not int:
             found = described(idx) if "idx" in record else "nothing"
-            yield number, f"'idx' must be a whole number, found {found}"
-        elif idx != expected:
-            wrong = f"expected the next, found {idx} instead of {expected}"
-            yield number, f"'idx' is out of order: {wrong}"
+            return f"'idx' must be a whole number, found {found}"
+        if self._start is None:
+            self._start = 1 if idx == known + 1 else 0
+        if idx != known + self._start:
+            wrong = f"expected the next, found {idx} instead of {known + self._start}"
+            return f"'idx' is out of order: {wrong}"
         if not isinstance(text, str):
             found = described(text) if "query" in record else "nothing"
-            yield number, f"'query' must be the text of the request, found {found}"
-        elif text != request.get("query", text):
-            yield number, "'query' is not the text of the request at this place of the split"
-        for stops, problem in _problems_of_plan(record["plan"], request):
-            if stops:
-                yield number, problem
-            else:
-                self.warnings.append((number, problem))
+            return f"'query' must be the text of the request, found {found}"
+        if queries and text != queries.records[place].get("query"):
+            return "'query' is not the text of the request at this place of the split"
+        return None
 
 
 def _problems_of_plan(plan: Any, request: dict[str, Any]) -> Iterator[tuple[bool, str]]:
