@@ -262,11 +262,11 @@ class SubmissionCheck:
                 shifted = True
             known = self._queries and place < size and not shifted
             request = self._queries.records[place] if self._queries and known else {}
-            for stops, problem in _problems_of_plan(record["plan"], request):
+            for stops, told in _problems_of_plan(record["plan"], request):
                 if stops:
-                    yield place + 1, problem
+                    yield place + 1, told
                 else:
-                    self.warnings.append((place + 1, problem))
+                    self.warnings.append((place + 1, told))
         if len(lines) != size:
             found = f"{len(lines)} lines for {size} requests"
             yield len(lines), f"{found}; a missing plan is null, on a line of its request"
