@@ -1,5 +1,4 @@
-"""`query make` and `query check` as typed: resumed after a kill, summed up, and one line for every
-mistake."""
+"""`query make` and `query check` as typed: killed, summed up, and one line for every mistake."""
 
 import os
 import signal
@@ -25,7 +24,7 @@ def words(place: Path, out: Path, *options: str) -> list[str]:
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a world and a file of requests made by one process without a stop."""
+    """A folder with a world and a file of requests made by one process."""
     folder = tmp_path_factory.mktemp("place")
     assert main(["world", "build", "--out", str(folder / "w"), "--seed", "7"]) == 0
     assert main(words(folder, folder / "q.jsonl", MAKE, f"--count {COUNT} --workers 1")) == 0
@@ -42,35 +41,25 @@ def until(condition: Callable[[], bool], seconds: float = 60) -> None:
 @pytest.mark.skipif(
     not Path("/proc/self/task").exists(), reason="finds the worker processes in /proc"
 )
-def test_killed_and_run_again_it_writes_the_same_bytes(place, tmp_path, typed):
-    out, journal = tmp_path / "q.jsonl", tmp_path / "q.jsonl.journal"
-    given = words(place, out, MAKE, f"--count {COUNT}")
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tripwright", *given, "--workers", "2"], stdout=subprocess.DEVNULL
-    )
-    until(lambda: journal.exists() and journal.read_bytes().count(b"\n") > 5)
-    workers = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+def test_its_processes_leave_with_the_one_that_is_killed(place, tmp_path):
+    given = words(place, tmp_path / "q.jsonl", MAKE, "--count 5000 --workers 2")
+    process = subprocess.Popen([sys.executable, "-m", "tripwright", *given])
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    until(lambda: len(children.read_text().split()) > 2)
+    workers = children.read_text().split()
     process.send_signal(signal.SIGKILL)
     process.wait()
-    assert process.returncode == -signal.SIGKILL and not out.exists() and len(workers) >= 2
     until(lambda: not any(os.path.exists(f"/proc/{worker}") for worker in workers))
-    summary = typed(given, "--workers 1 --json").record
-    assert summary["resumed"] > 4 and summary["queries"] == COUNT
-    assert out.read_bytes() == (place / "q.jsonl").read_bytes()
-    assert [path.name for path in tmp_path.iterdir()] == ["q.jsonl"]
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_summary_says_what_was_made(place, tmp_path, typed):
     out = tmp_path / "q.jsonl"
     given = words(place, out, "--count 20 --days 3,5")
     summary, made = typed(given, "--json").record, read_lines(out)
-    assert summary["queries"] == len(made) == 20 and summary["files"] == {str(out): 20}
+    assert summary["queries"] == len(made) == 20
     assert sum(summary["levels"].values()) == sum(summary["days"].values()) == 20
-    assert summary["per_second"] > 0 and all(count > 0 for count in summary["rejected"].values())
-    hard, spread = [r["budget"] for r in made if r["level"] == "hard"], summary["budget_usd"]
-    assert (spread["hard"]["low"], spread["hard"]["high"]) == (min(hard), max(hard))
-    slacks = [record["budget"] / record["oracle"]["cheapest_cost_usd"] for record in made]
-    assert summary["slack"]["low"] == pytest.approx(min(slacks), abs=1e-4)
+    assert all(count > 0 for count in summary["rejected"].values())
 
 
 def test_what_is_proved_impossible_is_made_and_checked(place, tmp_path, typed):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tripwright.domains.travelplanner.queries.files import check_queries, make_files
+from tripwright.domains.travelplanner.queries.files import check_queries, make_file
 from tripwright.domains.travelplanner.queries.sample import Mix
 from tripwright.domains.travelplanner.query import Query, iter_queries
 from tripwright.world.store import World
@@ -21,9 +21,9 @@ NANO, STORED = 21, True  # of `world`
 def given(world: World, tmp_path_factory: pytest.TempPathFactory) -> list[tuple[int, Query]]:
     """Ten requests that can be met, then four that cannot."""
     folder: Path = tmp_path_factory.mktemp("made")
-    make_files(world, folder / "good", 10, 5, ALL, workers=1)
+    make_file(world, folder / "good", 10, 5, ALL, workers=1)
     infeasible = replace(ALL, keep="infeasible", slack=(0.6, 0.9))
-    make_files(world, folder / "bad", 4, 5, infeasible, workers=1)
+    make_file(world, folder / "bad", 4, 5, infeasible, workers=1)
     (folder / "q").write_text((folder / "good").read_text() + (folder / "bad").read_text())
     return list(iter_queries(folder / "q"))
 

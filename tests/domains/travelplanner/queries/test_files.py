@@ -3,7 +3,6 @@ or gone on with."""
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -11,7 +10,7 @@ from tests.files import read_lines, write_lines
 from tripwright.domains.travelplanner.queries.files import (
     QueryBatch,
     excluded_keys,
-    make_files,
+    make_file,
     request_key,
 )
 from tripwright.domains.travelplanner.queries.sample import Mix
@@ -30,59 +29,15 @@ NANO, STORED = 21, True  # of `world`
 @pytest.fixture(scope="module")
 def made(world: World, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, QueryBatch]:
     out = tmp_path_factory.mktemp("made") / "q.jsonl"
-    return out, make_files(world, out, COUNT, SEED, ALL, workers=1)
+    return out, make_file(world, out, COUNT, SEED, ALL, workers=1)
 
 
 def test_the_first_of_many_are_the_first_of_few(world, made, tmp_path):
     first, other = tmp_path / "q", tmp_path / "other"
-    make_files(world, first, 5, SEED, ALL, workers=1)
+    make_file(world, first, 5, SEED, ALL, workers=1)
     assert first.read_text() == "".join(made[0].read_text().splitlines(keepends=True)[:5])
-    make_files(world, other, 5, 4, ALL, workers=1)
+    make_file(world, other, 5, 4, ALL, workers=1)
     assert other.read_text() != first.read_text()
-
-
-class Stopped(Exception):
-    pass
-
-
-def stop_after(count: int) -> Any:
-    def report(made: QueryBatch) -> None:
-        if len(made.records) == count:
-            raise Stopped
-
-    return report
-
-
-def test_stopped_work_goes_on(world, made, tmp_path):
-    out = tmp_path / "q.jsonl"
-    journal = tmp_path / "q.jsonl.journal"
-    with pytest.raises(Stopped):
-        make_files(world, out, COUNT, SEED, ALL, workers=1, report=stop_after(5))
-    assert not out.exists()
-    with journal.open("ab") as torn:
-        torn.write(b'{"rejected": {}, "record": {"org": "half a li')
-    with pytest.raises(Stopped):
-        make_files(world, out, COUNT, SEED, ALL, workers=2, report=stop_after(12))
-    finished = make_files(world, out, COUNT, SEED, ALL, workers=1)
-    assert finished.resumed == 12 and finished.rejected == made[1].rejected
-    assert out.read_bytes() == made[0].read_bytes() and not journal.exists()
-
-
-def test_other_settings_are_not_mixed_in(world, made, tmp_path):
-    out = tmp_path / "q.jsonl"
-    with pytest.raises(Stopped):
-        make_files(world, out, COUNT, 8, ALL, workers=1, report=stop_after(3))
-    key = request_key(read_queries(made[0])[0])
-    for count, seed, excluded, said in (
-        (COUNT, SEED, frozenset(), "seed was 8, now 3"),
-        (COUNT, 8, frozenset({key}), "excluded was None"),
-        (COUNT - 1, 8, frozenset(), f"count was {COUNT}, now {COUNT - 1}"),
-    ):
-        with pytest.raises(UserError, match=f"{said}.*--restart") as refused:
-            make_files(world, out, count, seed, ALL, excluded=excluded, workers=1)
-        assert "\n" not in str(refused.value)
-    make_files(world, out, COUNT, SEED, ALL, workers=1, restart=True)
-    assert out.read_bytes() == made[0].read_bytes()
 
 
 def test_excluded_trips_do_not_come_whatever_their_budget_and_text(world, made, tmp_path):
@@ -95,7 +50,7 @@ def test_excluded_trips_do_not_come_whatever_their_budget_and_text(world, made, 
         del record["oracle"]
     write_lines(given, records)
     excluded = excluded_keys([given])
-    less = make_files(world, tmp_path / "q.jsonl", COUNT, SEED, ALL, excluded=excluded, workers=1)
+    less = make_file(world, tmp_path / "q.jsonl", COUNT, SEED, ALL, excluded=excluded, workers=1)
     keys = {request_key(query) for query in read_queries(tmp_path / "q.jsonl")}
     assert len(excluded) == 12 and not keys & excluded and len(keys) == COUNT
     assert less.rejected["excluded"] >= 12
@@ -112,10 +67,10 @@ def test_repeats_are_replaced(tmp_path):
     few = [row for row in tables.flights if row[5] <= "2022-03-03"]
     small = write_world(tmp_path / "w", replace(tables, flights=few))
     easy = Mix(levels=(1, 0, 0))
-    made = make_files(small, tmp_path / "a", 90, 1, easy, workers=1)
+    made = make_file(small, tmp_path / "a", 90, 1, easy, workers=1)
     assert made.rejected["repeats an earlier one"] > 5
     assert len({request_key(query) for query in read_queries(tmp_path / "a")}) == 90
-    make_files(small, tmp_path / "b", 90, 1, easy, workers=2)
+    make_file(small, tmp_path / "b", 90, 1, easy, workers=2)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
@@ -128,5 +83,5 @@ def test_a_world_that_gives_no_more_says_so_and_leaves_nothing(tmp_path):
     bare = World.in_memory(WorldTables(cities, flights, [], [], [], []))
     said = r"gave 0 feasible requests; number 1 .*: no stay that fits \(3000\)"
     with pytest.raises(UserError, match=said):
-        make_files(bare, tmp_path / "q", 2, 0, Mix(levels=(1, 0, 0)), workers=1)
+        make_file(bare, tmp_path / "q", 2, 0, Mix(levels=(1, 0, 0)), workers=1)
     assert list(tmp_path.iterdir()) == []

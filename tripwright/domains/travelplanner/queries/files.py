@@ -1,5 +1,5 @@
-"""Files of requests: made by several processes, without repeats, and gone on with after a kill; and
-proved again, with what is wrong with each, by kind.
+"""Files of requests: made by several processes, without repeats; and proved again, with what is
+wrong with each, by kind.
 
 - `infeasible`: no plan within the budget, proved, and the record does not say so itself.
 - `wrong`: the stored proof is not the world's, its plan fails the official or the strict rules, or
@@ -10,8 +10,6 @@ proved again, with what is wrong with each, by kind.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import multiprocessing
 import os
 import signal
@@ -20,25 +18,24 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing.connection import wait
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from tripwright import __version__
 from tripwright.domains.grammar import Gazetteer
 from tripwright.domains.travelplanner.oracle.explanation import why_not
 from tripwright.domains.travelplanner.oracle.planner import plan_days, solve
 from tripwright.domains.travelplanner.plan.parse import parse_days
 from tripwright.domains.travelplanner.plan.plan import to_official
 from tripwright.domains.travelplanner.queries.reading import mismatches
-from tripwright.domains.travelplanner.queries.sample import Exhausted, Maker, Mix
+from tripwright.domains.travelplanner.queries.sample import Maker, Mix
 from tripwright.domains.travelplanner.query import Query, iter_queries
 from tripwright.domains.travelplanner.rules.evaluate import Rules, judge
 from tripwright.domains.travelplanner.rules.lookup import city_lookup
 from tripwright.errors import UserError
-from tripwright.files import Journal, write_json_lines
+from tripwright.files import write_json_lines
 from tripwright.world.store import World
 
 T = TypeVar("T")
@@ -55,19 +52,13 @@ PROBLEM_KINDS = ("infeasible", "wrong", "ambiguous", "duplicate")
 
 @dataclass
 class QueryBatch:
-    """What was made. `resumed`: requests taken over from a run that was stopped. `rejected`: reason
-    → attempts, of all runs together."""
+    """What was made. `rejected`: reason → attempts."""
 
     records: list[dict[str, Any]] = field(default_factory=list)
     rejected: Counter[str] = field(default_factory=Counter)
-    resumed: int = 0
-
-    def take(self, entry: dict[str, Any]) -> None:
-        self.records.append(entry["record"])
-        self.rejected.update(entry["rejected"])
 
 
-def make_files(
+def make_file(
     world: World,
     out: Path,
     count: int,
@@ -76,52 +67,28 @@ def make_files(
     *,
     excluded: frozenset[Key] = frozenset(),
     workers: int | None = None,
-    restart: bool = False,
     report: Callable[[QueryBatch], None] = lambda batch: None,
 ) -> QueryBatch:
     """Makes the requests 0 to `count` − 1 of a seed. Where one asks for the same trip as an earlier
     one, or as an excluded one, its next attempt is taken. That is decided in order, by the process
-    that writes, so one process and many write the same bytes.
-
-    Goes on where a killed run with the same settings stopped. Raises Exhausted where the world does
-    not give so many.
-    """
-    digest = hashlib.sha256(json.dumps(sorted(excluded, key=repr)).encode()).hexdigest()
-    identity = {  # everything that the bytes depend on
-        "tripwright": __version__,
-        "world": world.content_hash,
-        "count": count,
-        "seed": seed,
-        **asdict(mix),
-        "excluded": digest if excluded else None,
-    }
-    batch = QueryBatch()
+    that writes, so one process and many write the same bytes. Raises Exhausted where the world does
+    not give so many."""
+    batch, keys = QueryBatch(), set[Key]()
     drawing = partial(_numbered, Maker(world, mix), Gazetteer(world.cities), seed)
-    with _journal(out, json.loads(json.dumps(identity)), batch, restart) as journal:
-        batch.resumed = len(batch.records)
-        keys = {request_key(Query.model_validate(record)) for record in batch.records}
 
-        def taken(query: Query) -> str | None:
-            key = request_key(query)
-            repeated = "repeats an earlier one" if key in keys else None
-            return "excluded" if key in excluded else repeated
+    def taken(query: Query) -> str | None:
+        key = request_key(query)
+        repeated = "repeats an earlier one" if key in keys else None
+        return "excluded" if key in excluded else repeated
 
-        numbers = range(batch.resumed, count)
-        drawn = in_order(drawing, numbers, workers)
-        try:
-            for number, (query, rejected) in zip(numbers, drawn, strict=True):
-                if taken(query):
-                    query, rejected = drawing(number, taken)
-                keys.add(request_key(query))
-                entry = {"rejected": rejected, "record": query.record()}
-                journal.append(entry)
-                batch.take(entry)
-                report(batch)
-        except Exhausted:
-            journal.path.unlink()  # going on would end here again
-            raise
-        write_json_lines(out, batch.records)
-        journal.path.unlink()
+    for number, (query, rejected) in enumerate(in_order(drawing, range(count), workers)):
+        if taken(query):
+            query, rejected = drawing(number, taken)
+        keys.add(request_key(query))
+        batch.records.append(query.record())
+        batch.rejected.update(rejected)
+        report(batch)
+    write_json_lines(out, batch.records)
     return batch
 
 
@@ -145,36 +112,6 @@ def _numbered(
 
     rejected = Counter[str]()
     return maker.numbered(seed, number, refused, rejected), rejected
-
-
-def _journal(out: Path, identity: dict[str, Any], batch: QueryBatch, restart: bool) -> Journal:
-    """`OUT.journal`, of a file that is still being made: the identity in the first line, then one
-    finished request a line, which the batch takes over."""
-    path = out.with_name(out.name + ".journal")
-    begun = False
-
-    def take(record: Any) -> None:
-        nonlocal begun
-        if begun:
-            batch.take(record)
-        elif dict(record) != identity:
-            name = next(n for n in (*identity, *record) if identity.get(n) != record.get(n))
-            raise UserError(
-                f"'{path}' holds requests made with other settings ({name} was"
-                f" {record.get(name)!r}, now {identity.get(name)!r}). Run with the same settings"
-                " again, or start over with --restart."
-            )
-        begun = True
-
-    in_use = (
-        f"'{path}' is in use: another process is making '{out}' now. Wait for it, or choose"
-        " another --out."
-    )
-    damaged = "the journal is damaged. Start over with --restart."
-    journal = Journal(path, take, damaged, in_use, restart=restart)
-    if not begun:
-        journal.append(identity)
-    return journal
 
 
 # ---- which requests are the same

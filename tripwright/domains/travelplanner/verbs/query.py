@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import statistics
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -20,7 +19,7 @@ from tripwright.domains.travelplanner.queries.files import (
     QueryBatch,
     check_queries,
     excluded_keys,
-    make_files,
+    make_file,
 )
 from tripwright.domains.travelplanner.queries.sample import OFFICIAL_MIX, Mix
 from tripwright.domains.travelplanner.queries.wording import Style
@@ -71,7 +70,7 @@ class QueryFlags:
         None, "JSONL file whose trips are not to be repeated. May be given again."
     )
     workers: int | None = option(None, "Processes.  [default: one for each core]", min=1, max=256)
-    restart: bool = flag("--restart", "Replace what is there, finished or interrupted.")
+    restart: bool = flag("--restart", "Replace what is there.")
 
 
 def make(
@@ -83,8 +82,7 @@ def make(
 
     A plan is comfortable if one room holds the whole party and no taxi goes from city to city where
     one can fly. No two requests ask for the same trip: origin, destination, dates, people and
-    wishes. A run that was interrupted goes on where it stopped.
-
+    wishes.
     Examples:
       tripwright query make --world worlds/nano --count 200 --seed 1 --out queries.jsonl
       tripwright query make --world worlds/nano --count 90 --days 3,5,7 --levels 1:1:1 \\
@@ -101,9 +99,9 @@ def make(
     def report(batch: QueryBatch) -> None:
         often = ", ".join(f"{reason} {number}" for reason, number in batch.rejected.most_common(2))
         rejected = f", {batch.rejected.total()} rejected ({often or 'none'})"
-        line.count(len(batch.records), settings.count, "requests", rejected, batch.resumed)
+        line.count(len(batch.records), settings.count, "requests", rejected)
 
-    batch = make_files(
+    batch = make_file(
         place,
         settings.out,
         settings.count,
@@ -111,13 +109,17 @@ def make(
         mix,
         excluded=excluded,
         workers=settings.workers,
-        restart=settings.restart,
         report=report,
     )
     line.end()
+    levels, days = (Counter(r[name] for r in batch.records) for name in ("level", "days"))
     summary = {
         "out": str(settings.out),
-        **_summary(settings.out, batch, line.seconds),
+        "queries": len(batch.records),
+        "levels": {level: levels[level] for level in LEVELS if levels[level]},
+        "days": dict(sorted(days.items())),
+        "seconds": round(line.seconds, 2),
+        "rejected": dict(batch.rejected.most_common()),
         "world": place.content_hash,
         "seed": settings.seed,
     }
@@ -146,38 +148,6 @@ def _numbers(flag: str, text: str, form: str, number: Callable[[str], float]) ->
     except ValueError:  # 1.2.3
         pass
     raise UserError(f"{flag} '{text}' are not numbers such as --days 3,5,7 or --slack 1.05:1.3.")
-
-
-def _summary(out: Path, batch: QueryBatch, seconds: float) -> dict[str, Any]:
-    records = batch.records
-    levels, days = Counter(r["level"] for r in records), Counter(r["days"] for r in records)
-    slacks = [
-        round(record["budget"] / cheapest, 4)
-        for record in records
-        if (cheapest := record["oracle"]["cheapest_cost_usd"]) is not None
-    ]
-    return {
-        "queries": len(records),
-        "levels": {level: levels[level] for level in LEVELS if levels[level]},
-        "days": dict(sorted(days.items())),
-        "files": {str(out): len(records)},
-        "resumed": batch.resumed,
-        "seconds": round(seconds, 2),
-        "per_second": round((len(records) - batch.resumed) / max(seconds, 1e-9), 2),
-        "rejected": dict(batch.rejected.most_common()),
-        "budget_usd": {
-            level: _spread([r["budget"] for r in records if r["level"] == level])
-            for level in LEVELS
-        },
-        "slack": _spread(slacks),
-    }
-
-
-def _spread(values: list[float]) -> dict[str, float] | None:
-    """Smallest, median and largest; None of nothing."""
-    if not values:
-        return None
-    return {"low": min(values), "median": statistics.median(values), "high": max(values)}
 
 
 def check(  # long: half of it is help and options
