@@ -120,7 +120,7 @@ $(UV):
 
 # The documentation as a site in build/site. It reads the code, so mkdocs stands in a folder beside the environment.
 docs: $(DOCS)/.installed
-	NO_MKDOCS_2_WARNING=1 PYTHONPATH=$(DOCS) $(BIN)/python -m mkdocs build --quiet --strict
+	NO_MKDOCS_2_WARNING=1 PYTHONPATH=$(DOCS) $(BIN)/python -m mkdocs build --strict
 	@echo "ready: build/site/index.html; to see it: $(PYTHON) -m http.server --directory build/site"
 
 $(DOCS)/.installed: requirements-docs.txt | setup
