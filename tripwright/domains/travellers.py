@@ -546,7 +546,7 @@ def filled(facts: Facts) -> Understood:
     missing |= unsaid(fields, takes, {**missing, **found}, asks)
     told = sentence(facts.form, found, missing)
     for today in counted_from:
-        told += f"; today is {today.day} {MONTHS[today.month - 1]} {today.year}"
+        told += f"; counted from {today.day} {MONTHS[today.month - 1]} {today.year}"
     return Understood(
         found,
         tuple(whole(spans, len(facts.text))),
@@ -637,7 +637,11 @@ def change(
         missing=wrong | {name: words for name, words in heard.missing.items() if name in stated},
         sentence=sentence(form, new),
         changes=tuple(changes),
-        could_say=tuple(tables()["could_say"]),
+        could_say=tuple(
+            words.format(facts.unit)
+            for words in tables()["could_say"]
+            if words != "more comfortable" or level is not None
+        ),
         comfort=None if new_level == level else new_level / (len(COMFORT) - 1),
     )
 

@@ -264,7 +264,9 @@ class Agency:
             if name in fields and _unordered(said) != _unordered(values.get(name))
         ]
         sure = sentence(tuple(fields.values()), values)
-        if understood.sentence.startswith(f"{sure}; today is"):  # and says from which day it counts
+        if understood.sentence.startswith(
+            f"{sure}; counted from"
+        ):  # and says from which day it counts
             sure = understood.sentence
         told = {"sentence": sure, "cannot": understood.cannot}
         return {**told, "unread": (*understood.unread, *unread)}
