@@ -98,7 +98,7 @@ export function drawHeard(holder, text, understood, form) {
     const part = characters.slice(span.start, span.end).join("");
     return span.field
       ? el("mark", {title: form.labels.get(span.field)}, part, el("small", {}, ` ${form.labels.get(span.field)} `))
-      : el("span", {class: "unread"}, part);
+      : el("span", {class: understood.unread.some((each) => part.includes(each)) ? "unread" : ""}, part);
   });
   const questions = Object.entries(understood.missing).map(([name, question]) =>
     el("button", {type: "button", class: "chip missing", click: () => form.focus(name)}, question));
