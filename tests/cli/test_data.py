@@ -111,7 +111,7 @@ split queries.jsonl --parts train --out x | --parts 'train'
 split queries.jsonl --parts train:0 --out x | --parts 'train:0'
 split queries.jsonl --parts ../t:1 --out x | --parts '../t:1'
 split queries.jsonl --parts train:11 --out x | 11 requests
-reliability runs/a runs/a | twice
+reliability runs/a runs/a | same requests
 reliability runs/a nowhere | 'nowhere'
 """
 

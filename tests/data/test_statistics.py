@@ -1,16 +1,20 @@
 """Table 8's figures, counted by hand, and the unit that goes with them; row S3's check."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.files import read_lines
 from tripwright.data.statistics import newcombe, reliability, statistics, token_counter
-from tripwright.data.trajectories import StoredEpisode, open_runs, read_trajectories
+from tripwright.data.trajectories import StoredEpisode, read_trajectories
 from tripwright.domains import domain_of
 from tripwright.domains.travelplanner.query import Query
 from tripwright.errors import UserError
+from tripwright.evals.scoreboard import score_records
+from tripwright.runs import Run
 from tripwright.statistics.rates import rate
 from tripwright.transcript import Segment, StopReason, ToolCall, Transcript
 
@@ -107,20 +111,23 @@ def outcomes(levels: str, passes: str, text: str, samples: int = 1) -> Callable[
             level = {"e": "easy", "m": "medium", "h": "hard"}[levels[asked]]
             request = {**known["request"], "level": level, "query": f"{text} {asked}"}
             verdict = None if passed == "-" else {**known["verdict"], "final": passed == "1"}
-            made.append({**known, "id": f"q{number}", "request": request, "verdict": verdict})
+            one = {"id": f"q{number}", "request": request, "verdict": verdict}
+            made.append({**known, **one, "asked": {"format": ["schema"]}})
         return made
 
     return change
 
 
-def compared(
-    copied: Callable[..., Path], synthetic: Any, given: Any, **card: Any
-) -> dict[str, Any]:
-    runs = [
-        copied("planner_r1", synthetic, name="synthetic"),
-        copied("planner_r1", given, name="given", **card),
-    ]
-    return reliability(*open_runs(runs))
+def run_of(copied: Callable[..., Path], change: Any, name: str, **card: Any) -> Run:
+    """With the score that its lines have, and requests of its own."""
+    folder = copied("planner_r1", change, name=name, **{"queries": {"sha256": name}, **card})
+    score = score_records(read_lines(folder / "transcripts.jsonl"), "strict", {})
+    (folder / "score.json").write_text(json.dumps(score))
+    return Run.at(folder)
+
+
+def compared(copied: Callable[..., Path], synthetic: Any, given: Any) -> dict[str, Any]:
+    return reliability(run_of(copied, synthetic, "s"), run_of(copied, given, "g"))
 
 
 def test_rates_differences_and_levels(copied):
@@ -149,21 +156,22 @@ def test_samples_of_one_request_are_not_independent(copied):
 
 
 def test_what_cannot_be_compared(copied):
-    synthetic = copied("planner_r1", outcomes("ee", "10", "s"), name="a")
-    for why, passes, text, card in (
-        ("of one policy: policy kind is", "10", "g", {"policy": {"kind": "endpoint"}}),
-        ("of one policy: rules is", "10", "g", {"rules": "official"}),
-        ("2 requests are in both runs", "10", "s", {}),
-        ("No scored episode in", "--", "g", {}),
+    synthetic = run_of(copied, outcomes("ee", "10", "s"), "a")
+    for why, passes, card in (
+        ("of one policy: policy kind is", "10", {"policy": {"kind": "endpoint"}}),
+        ("of one policy: rules is", "10", {"rules": "official"}),
+        ("The same requests are in both", "10", {"queries": {"sha256": "a"}}),
+        ("No scored episode in", "--", {}),
     ):
-        given = copied("planner_r1", outcomes("ee", passes, text), name=why[:20], **card)
+        given = run_of(copied, outcomes("ee", passes, "g"), why[:20], **card)
         with pytest.raises(UserError, match=why):
-            reliability(*open_runs([synthetic, given]))
+            reliability(synthetic, given)
 
 
 def test_where_the_endpoint_lives_makes_no_other_policy(copied):
-    runs = []
-    for text in ("a", "b"):
-        policy = {"kind": "endpoint", "model": "m", "base_url": f"http://{text}"}
-        runs.append(copied("planner_r1", outcomes("e", "1", text), name=text, policy=policy))
-    assert reliability(*open_runs(runs))["difference"]["value"] == 0
+    policy = {"kind": "endpoint", "model": "m"}
+    runs = [
+        run_of(copied, outcomes("e", "1", at), at, policy=policy | {"base_url": f"http://{at}"})
+        for at in ("a", "b")
+    ]
+    assert reliability(*runs)["difference"]["value"] == 0

@@ -150,9 +150,9 @@ def reliability(
     """
     check_folders([synthetic, given])
     from tripwright.data.statistics import reliability as compare
-    from tripwright.data.trajectories import open_runs
+    from tripwright.runs import Run
 
-    figures = compare(*open_runs([synthetic, given]))
+    figures = compare(Run.at(synthetic), Run.at(given))
     difference = figures["difference"]
     inside = within is None or max(-difference["low"], difference["high"]) * 100 <= within
     limits = {} if within is None else {"within_points": within, "inside": inside}

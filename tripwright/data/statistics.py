@@ -22,11 +22,12 @@ from pathlib import Path
 from typing import Any
 
 from tripwright.agent.chat import load_tokenizer
-from tripwright.data.trajectories import SourceRun, StoredEpisode
+from tripwright.data.trajectories import StoredEpisode
 from tripwright.domains.wording import LEVELS
 from tripwright.errors import UserError
 from tripwright.evals.run_card import differences_in
-from tripwright.statistics.rates import Rate, clustered_rate, rate
+from tripwright.runs import Run
+from tripwright.statistics.rates import Rate, rate
 
 UNKNOWN = "unknown"  # the level of a request that has none
 ALL = "all"
@@ -99,36 +100,45 @@ def _row(rows: list[dict[str, Any]], total: int) -> dict[str, Any]:
 
 
 ONE_POLICY = ("policy", "decoding", "rules", "dialect", "emptied_tools", "faults")
-SEED = 0
-
-Outcomes = dict[str, list[bool]]  # request → whether each of its samples passed
-Side = dict[str, Outcomes]  # by level, and of all
 
 
-def reliability(synthetic: SourceRun, given: SourceRun) -> dict[str, Any]:
-    """{"synthetic", "given", "difference", "levels", "unscored"}; a difference is synthetic −
-    given, with its interval. Unscored episodes are faults on our side: counted, and out of the
-    rates (law 4)."""
+def reliability(synthetic: Run, given: Run) -> dict[str, Any]:
+    """{"synthetic", "given", "difference", "levels", "unscored"} of two finished runs; a difference
+    is synthetic − given, with its interval. Unscored episodes are faults on our side: counted, and
+    out of the rates (law 4)."""
     if differing := differences_in(synthetic.card, given.card, ONE_POLICY):
         raise UserError(
             f"The runs '{synthetic.folder}' and '{given.folder}' are not of one policy:"
             f" {'; '.join(differing)}."
         )
-    (first, first_unscored), (second, second_unscored) = _side(synthetic), _side(given)
-    if shared := first[ALL].keys() & second[ALL].keys():
+    if not differences_in(synthetic.card, given.card, ["queries", "world"]):
         raise UserError(
-            f"{len(shared)} requests are in both runs, '{synthetic.folder}' and '{given.folder}':"
+            f"The same requests are in both runs, '{synthetic.folder}' and '{given.folder}':"
             " compare runs on different ones."
         )
-    rows = {
-        level: _compared(first.get(level, {}), second.get(level, {}))
-        for level in in_order({*first, *second})
-    }
+    for run in (synthetic, given):
+        if not _passes(run, ALL)["n"]:
+            raise UserError(f"No scored episode in '{run.folder}': there is no pass rate.")
+    levels = {level for run in (synthetic, given) for level in run.score.get("levels", {})}
     return {
-        **rows.pop(ALL),
-        "levels": rows,
-        "unscored": {"synthetic": first_unscored, "given": second_unscored},
+        **_compared(synthetic, given, ALL),
+        "levels": {level: _compared(synthetic, given, level) for level in in_order(levels)},
+        "unscored": {"synthetic": synthetic.score["unscored"], "given": given.score["unscored"]},
     }
+
+
+def _compared(synthetic: Run, given: Run, level: str) -> dict[str, Any]:
+    here, there = _passes(synthetic, level), _passes(given, level)
+    difference = newcombe(here, there) if here["n"] and there["n"] else None
+    return {"synthetic": here, "given": there, "difference": difference}
+
+
+def _passes(run: Run, level: str) -> Rate:
+    """As the run's score has it, with its interval."""
+    score = run.score
+    section = score.get("metrics", {}) if level == ALL else score.get("levels", {}).get(level, {})
+    found: Rate = section.get("final") or rate(0, 0)
+    return found
 
 
 def newcombe(first: Rate, second: Rate) -> dict[str, float]:
@@ -142,32 +152,3 @@ def newcombe(first: Rate, second: Rate) -> dict[str, float]:
         "low": p - q - math.hypot(p - first["low"], second["high"] - q),
         "high": p - q + math.hypot(first["high"] - p, q - second["low"]),
     }
-
-
-def _compared(synthetic: Outcomes, given: Outcomes) -> dict[str, Any]:
-    here, there = _pass_rate(synthetic), _pass_rate(given)
-    difference = newcombe(here, there) if here["n"] and there["n"] else None
-    return {"synthetic": here, "given": there, "difference": difference}
-
-
-def _pass_rate(outcomes: Outcomes) -> Rate:
-    groups = list(outcomes.values())
-    if any(len(passes) > 1 for passes in groups):
-        return clustered_rate([(sum(passes), len(passes)) for passes in groups], SEED)
-    return rate(sum(map(sum, groups)), len(groups))
-
-
-def _side(run: SourceRun) -> tuple[Side, int]:
-    """What came out, and how many episodes are unscored."""
-    side: Side = {}
-    unscored = 0
-    for episode in run.episodes():
-        if episode.verdict is None:
-            unscored += 1
-            continue
-        request = f"{run.world_hash} {episode.request_key}"
-        for level in (level_of(episode), ALL):
-            side.setdefault(level, {}).setdefault(request, []).append(episode.verdict.final)
-    if not side:
-        raise UserError(f"No scored episode in '{run.folder}': there is no pass rate to compare.")
-    return side, unscored
