@@ -68,7 +68,17 @@ def word(folder: Path) -> Callable[..., list[object]]:
 
 
 def by(writer: Writer, *words: str) -> list[str]:
-    return ["--model", "m", "--base-url", writer.url, "--faults", "0", "--concurrency", "1", *words]
+    return [
+        "--model",
+        "m",
+        "--base-url",
+        writer.url,
+        "--retries",
+        "0",
+        "--concurrency",
+        "1",
+        *words,
+    ]
 
 
 def worded(folder: Path, out: Path) -> list[dict[str, Any]]:
@@ -105,19 +115,19 @@ def test_by_a_model_that_has_to_be_corrected(folder, tmp_path, writer, word, typ
     counts = typed(word(out, *by(writer, "--json"))).record
     assert (counts["accepted"], counts["rejected"], counts["unscored"]) == (COUNT, 0, 0)
     assert counts["rejected_texts_by_field"] == {"budget": COUNT}
-    assert counts["by_model"] == {"m": {"accepted": COUNT, "rejected_texts": COUNT}}
+    assert counts["worded_by"] == {"m": COUNT}
     assert {record["worded_by"] for record in worded(folder, out)} == {"m"}
 
 
 def test_a_model_that_stays_wrong_is_left_out_or_replaced(folder, tmp_path, writer, word, typed):
     writer.mood, out = "lies", tmp_path / "worded.jsonl"
-    told = typed(word(out, *by(writer, "--retries", "1", "--json")))
+    told = typed(word(out, *by(writer, "--corrections", "1", "--json")))
     assert told.record["rejected"] == COUNT
     assert told.record["rejected_texts_by_field"] == {"budget": 2 * COUNT}
     assert "line 1: rejected: m: budget: it must say" in told.err and f"{COUNT} not in" in told.err
     assert worded(folder, out) == []
     with_fallback = tmp_path / "fallback.jsonl"
-    typed(word(with_fallback, *by(writer, "--retries", "0", "--fallback")))
+    typed(word(with_fallback, *by(writer, "--corrections", "0", "--fallback")))
     writers = [record["worded_by"] for record in worded(folder, with_fallback)]
     assert writers == ["grammar:rich"] * COUNT
 

@@ -2,14 +2,16 @@
 
 from datetime import date as calendar_date
 from datetime import timedelta
+from itertools import product
 from typing import Any
 
 from tripwright.world.store import World
 
 
 def sample_arguments(world: World) -> dict[str, dict[str, Any]]:
-    origin, destination = next(world.routes())
-    date = next(date for date in world.dates if world.flights(origin, destination, date))
+    origin, destination, date = next(
+        way for way in product(world.cities, world.cities, world.dates) if world.flights(*way)
+    )
     city = next(city for city in world.cities if world.restaurants(city))
     route = {"origin": origin, "destination": destination}
     ways = {"depart_city_name": origin, "arrival_city_name": destination, "depart_date": date}

@@ -48,11 +48,6 @@ def key_in(variable: str, whose: str) -> str:
     return key
 
 
-def with_keys(url: str) -> str:
-    """The URL to send to: each {VARIABLE} in it is that variable's key. Raises UserError."""
-    return PLACE_OF_KEY.sub(lambda place: quote(key_in(place[1], f"'{url}'"), safe=""), url)
-
-
 class Redaction:
     """Looks for every way in which a key is usually written: as it is, inside JSON or a URL, in
     base64 and in hexadecimal digits. It can be hidden from it: backwards, or in two parts."""

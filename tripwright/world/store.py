@@ -463,22 +463,6 @@ class World:
         route, day = divmod(search, 1 << DAY_BITS)
         return days[day], places[route >> PLACE_BITS], places[route & ((1 << PLACE_BITS) - 1)]
 
-    def routes(self, origin: str | None = None) -> Iterator[tuple[str, str]]:
-        """Ordered pairs with at least one flight, from one place or from all. One step down the
-        tree per pair, not a scan of the rows."""
-        places = self._names[0]
-        shift = PLACE_BITS + DAY_BITS + ROW_BITS
-        start, end = (
-            (0, 1 << 62)
-            if origin is None
-            else (self._places.get(origin, 0) << shift, (self._places.get(origin, -1) + 1) << shift)
-        )
-        first_key = "SELECT min(key) FROM flight WHERE key >= ? AND key < ?"
-        while (key := self._rows(first_key, start, end)[0][0]) is not None:
-            route = key >> (DAY_BITS + ROW_BITS)
-            yield places[route >> PLACE_BITS], places[route & ((1 << PLACE_BITS) - 1)]
-            start = (route + 1) << (DAY_BITS + ROW_BITS)
-
     def ground(self, origin: str, destination: str) -> Ground | None:
         """The road connection: the first row of the pair, as the official tool reads it; None where
         the table has no row."""

@@ -5,6 +5,6 @@ This module is the entry point that Inspect loads for `tripwright/…` names; it
 `inspect`.
 """
 
-from tripwright.bridges.inspect_ai.trips import played, trips
+from tripwright.bridges.inspect_ai.trips import trips
 
-__all__ = ["played", "trips"]
+__all__ = ["trips"]

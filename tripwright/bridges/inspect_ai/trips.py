@@ -1,5 +1,5 @@
-"""`inspect eval tripwright/trips`: a query file, played by Inspect's model in a world, and `inspect
-eval tripwright/played`: a run folder that exists already. Our verdicts are Inspect's scores.
+"""`inspect eval tripwright/trips`: a query file, played by Inspect's model in a world. Our verdicts
+are Inspect's scores.
 
 The dialect says of which domain the requests are. What is kept open for live tools is closed when
 the process ends, because a task of Inspect has no end of its own.
@@ -66,7 +66,6 @@ from tripwright.evals.run_card import queries_entry, run_card
 from tripwright.evals.scoreboard import score_records
 from tripwright.llm.client import Completion, RequestedCall
 from tripwright.policies.endpoint import Notation, messages, notation, take
-from tripwright.runs import LinePlace, Run, episode_lines, record_at, transcripts_at
 from tripwright.transcript import Transcript
 from tripwright.verdict import State, Verdict
 
@@ -159,19 +158,6 @@ async def converse(session: Session, native_tools: bool) -> None:
             session.overflow()
         else:  # in a thread, because a live tool may take seconds
             await to_thread.run_sync(take, session, completion)
-
-
-@solver
-def recorded(path: Path, places: Mapping[str, LinePlace]) -> Solver:
-    """Takes the sample's episode from a run's transcripts, where `places` says. Nothing is played
-    and nothing judged again."""
-
-    async def solve(state: TaskState, generate: Generate) -> TaskState:
-        record = record_at(path, places[str(state.sample_id)])
-        _keep(state, record, Transcript.from_json(record["transcript"]), "recorded")
-        return state
-
-    return solve
 
 
 def _keep(state: TaskState, record: dict[str, Any], transcript: Transcript, model: str) -> None:
@@ -332,10 +318,7 @@ def trips(
     card = run_card(player, {}, spoken, judged_by, asked_for, place.identity, samples)
     return Task(
         dataset=MemoryDataset(
-            [
-                _sample({"id": each.id, "domain": each.domain, "request": each.request.record()})
-                for each in tasks
-            ],
+            [_sample(each) for each in tasks],
             name=Path(queries).stem,
         ),
         solver=episode({each.id: each for each in tasks}, spoken, native_tools, samples),
@@ -348,29 +331,7 @@ def trips(
     )
 
 
-@task
-@in_one_line
-def played(run: str) -> Task:
-    """The episodes of a run folder, as they were played and judged: for the viewer, and for scores
-    beside those of other tasks."""
-    path = transcripts_at(Path(run), "run")
-    played_run = Run.at(path.parent)
-    read = {line.place: line.read(_sample) for line in episode_lines(path)}
-    if not read:
-        raise UserError(f"No finished episode in '{path}'.")
-    return Task(
-        dataset=MemoryDataset(list(read.values()), name=played_run.folder.name),
-        solver=recorded(path, {str(sample.id): place for place, sample in read.items()}),
-        scorer=[final(), facts()],
-        fail_on_error=False,
-        metadata={"run_card": dict(played_run.card) or None},
-    )
-
-
-def _sample(record: Mapping[str, Any]) -> Sample:
-    request = record["request"]
-    return Sample(
-        input=request["query"],
-        id=str(record["id"]),
-        metadata={"level": request.get("level"), "domain": record["domain"], "request": request},
-    )
+def _sample(trip: Trip) -> Sample:
+    request = trip.request.record()
+    about = {"level": request.get("level"), "domain": trip.domain, "request": request}
+    return Sample(input=request["query"], id=trip.id, metadata=about)

@@ -45,24 +45,10 @@ class ItineraryInput:
 
 
 @dataclass(frozen=True)
-class FormatFlags:
-    """Which itineraries are read, and by whom."""
+class ModelFlags:
+    """A model that does a verb's work, in place of what is built in."""
 
-    itineraries: Path = argument(
-        'JSONL, {"query": …, "itinerary": "…" or null} per line; or a run folder.',
-        metavar="FILE|RUN",
-    )
-    out: Path = option(
-        ..., 'JSONL of plans to write, {"query": …, "plan": …} per line, as \'score\' reads them.'
-    )
-    world: Path | None = option(
-        None,
-        "With a model: world folder that tells which city a place without one lies in.",
-        show_default=False,
-    )
-    model: str | None = option(
-        None, "Let this model read them, instead of the built-in parser.", show_default=False
-    )
+    model: str | None = option(None, "Let this model do it.", show_default=False)
     base_url: str | None = option(
         None, "The model's endpoint, up to and including /v1.", *URL_NAMES, show_default=False
     )
@@ -73,8 +59,39 @@ class FormatFlags:
     )
     retries: int = option(4, "With a model: further attempts after a fault.", min=0)
 
+    def endpoint(self, temperature: float) -> ChatEndpoint | None:
+        if (self.model is None) != (self.base_url is None):
+            needs = "an endpoint needs both, what is built in neither"
+            raise UserError(f"--model and --base-url go together: {needs}.")
+        if self.model is None or self.base_url is None:
+            return None
+        return ChatEndpoint(
+            self.base_url,
+            self.model,
+            api_key_env=self.api_key_env,
+            timeout_s=self.timeout,
+            max_retries=self.retries,
+            temperature=temperature,
+        )
 
-def format_itineraries(settings: FormatFlags, as_json: Json = False) -> None:
+
+def format_itineraries(
+    itineraries: Path = argument(
+        'JSONL, {"query": …, "itinerary": "…" or null} per line; or a run folder.',
+        metavar="FILE|RUN",
+    ),
+    out: Path = option(
+        ..., 'JSONL of plans to write, {"query": …, "plan": …} per line, as \'score\' reads them.'
+    ),
+    world: Path | None = option(
+        None,
+        "With a model: world folder that tells which city a place without one lies in.",
+        show_default=False,
+    ),
+    *,
+    settings: ModelFlags,
+    as_json: Json = False,
+) -> None:
     """Turn itineraries in words into plans in the official format.
 
     The built-in parser reads the layout of dialect 'star', that of TravelPlanner's own prompts, and
@@ -92,13 +109,9 @@ def format_itineraries(settings: FormatFlags, as_json: Json = False) -> None:
       tripwright format runs/star --out runs/star_by_qwen.jsonl --model Qwen/Qwen3-8B \\
         --base-url http://localhost:8000/v1
     """
-    source, out = settings.itineraries, settings.out
-    if (settings.model is None) != (settings.base_url is None):
-        needs = "an endpoint needs both, the built-in parser neither"
-        raise UserError(f"--model and --base-url go together: {needs}.")
-    check_new(out, restart=True, inputs=(source,))
-    endpoint = _endpoint(settings)
-    place = World.open(settings.world) if settings.world else None
+    check_new(out, restart=True, inputs=(itineraries,))
+    endpoint, source = settings.endpoint(temperature=0.0), itineraries
+    place = World.open(world) if world else None
     file, read = (transcripts_at(source), _of_run) if source.is_dir() else (source, _of_file)
     inputs = list(some_of(file, read(file), "itinerary", EXPECTED))
     counts = _formatted(endpoint, inputs, out, settings.concurrency, place)
@@ -106,19 +119,6 @@ def format_itineraries(settings: FormatFlags, as_json: Json = False) -> None:
     if counts["unscored"]:
         unscored = f"{counts['unscored']} unscored, not in {out}"
         print(f"warning: {unscored}. The same command tries them again.", file=sys.stderr)
-
-
-def _endpoint(settings: FormatFlags) -> ChatEndpoint | None:
-    if settings.model is None or settings.base_url is None:
-        return None
-    return ChatEndpoint(
-        settings.base_url,
-        settings.model,
-        api_key_env=settings.api_key_env,
-        timeout_s=settings.timeout,
-        max_retries=settings.retries,
-        temperature=0.0,
-    )
 
 
 def _of_file(path: Path) -> Iterator[ItineraryInput]:

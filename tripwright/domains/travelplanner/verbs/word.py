@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tripwright.cli.options import KEY_VARIABLE, Json, argument, flag, option
+from tripwright.cli.options import Json, argument, flag, option
 from tripwright.cli.table import print_figures
 from tripwright.domains.grammar import Gazetteer
 from tripwright.domains.travelplanner.queries.back_translation import (
@@ -23,11 +23,10 @@ from tripwright.domains.travelplanner.queries.back_translation import (
 )
 from tripwright.domains.travelplanner.queries.wording import Style, unwordable
 from tripwright.domains.travelplanner.query import Query, iter_queries
+from tripwright.domains.travelplanner.verbs.format import ModelFlags
 from tripwright.errors import UserError
 from tripwright.files import Journal, check_new, write_json_lines
-from tripwright.llm.client import ChatEndpoint
 from tripwright.llm.endpoint import map_unordered
-from tripwright.policies.settings import URL_NAMES
 from tripwright.progress import StatusLine
 from tripwright.world.store import World
 
@@ -36,7 +35,7 @@ ANOTHER = "Choose another file for --out."
 
 
 @dataclass(frozen=True)
-class WordingFlags:
+class WordingFlags(ModelFlags):
     """Which requests are worded, and by whom."""
 
     queries: Path = argument(
@@ -48,21 +47,11 @@ class WordingFlags:
     )
     out: Path = option(..., "JSONL file to write.")
     style: Style = option("rich", "The grammar's: rich (thousands of frames) or plain (three).")
-    model: str | None = option(None, "Let this model word them.", show_default=False)
-    base_url: str | None = option(
-        None, "The model's endpoint, up to and including /v1.", *URL_NAMES, show_default=False
-    )
-    api_key_env: str = option(KEY_VARIABLE, "With a model: environment variable with the key.")
     fallback: bool = flag(
         "--fallback", "With a model: the grammar words what it did not get right."
     )
-    retries: int = option(
+    corrections: int = option(
         3, "With a model: further attempts after a wrong text, what was wrong being told.", min=0
-    )
-    faults: int = option(4, "With a model: further attempts after a fault of the endpoint.", min=0)
-    concurrency: int = option(8, "With a model: requests in flight.", min=1)
-    timeout: float = option(
-        120.0, "With a model: seconds to wait for an answer, per attempt.", min=0.01, max=86_400
     )
     seed: int = option(0, "Equal seeds give equal texts of the grammar.", min=0)
 
@@ -75,8 +64,8 @@ def word(
     exactly.
 
     Without --model the grammar words them. With one each text that drops, changes or adds
-    something is sent back with what is wrong; what is still wrong after the retries is left out, or
-    worded by the grammar with --fallback. "worded_by" in the output says who it was. A request
+    something is sent back with what is wrong; what is still wrong after --corrections is left out,
+    or worded by the grammar with --fallback. "worded_by" in the output says who it was. A request
     whose endpoint did not answer is unscored: it is left out too. The same command tries again what
     was left out.
 
@@ -87,7 +76,8 @@ def word(
     """
     # a file of ours is gone on with; any other is refused when it is opened
     check_new(settings.out, restart=True, inputs=(settings.queries,))
-    writer = _writer(settings)
+    endpoint = settings.endpoint(temperature=1.0)
+    writer = Writer(endpoint, settings.seed) if endpoint else None
     if settings.fallback and writer is None:
         raise UserError("--fallback goes with --model: without one the grammar words them all.")
     place = World.open(settings.world)
@@ -99,22 +89,6 @@ def word(
             f"warning: {left} not in {settings.out}. The same command tries them again.",
             file=sys.stderr,
         )
-
-
-def _writer(settings: WordingFlags) -> Writer | None:
-    if (settings.model is None) != (settings.base_url is None):
-        raise UserError("--model and --base-url go together: the grammar needs neither.")
-    if settings.model is None or settings.base_url is None:
-        return None
-    endpoint = ChatEndpoint(
-        settings.base_url,
-        settings.model,
-        api_key_env=settings.api_key_env,
-        timeout_s=settings.timeout,
-        max_retries=settings.faults,
-        temperature=1.0,
-    )
-    return Writer(endpoint, settings.seed)
 
 
 # ---- a file of requests, made line by line so that a kill loses only what was in flight
@@ -199,7 +173,7 @@ def _worded(
 
     def by_model(each: RequestToWord) -> tuple[RequestToWord, Wording]:
         assert writer is not None
-        how = {"index": each.line, "retries": settings.retries}
+        how = {"index": each.line, "retries": settings.corrections}
         worded = back_translate(each.query, writer, places, **how)
         if worded.text is None and not worded.unscored and settings.fallback:
             ours = by_grammar(each)
@@ -231,12 +205,6 @@ def _counts(
         *(asdict(each) for left in wordings if left.text is None for each in left.rejected),
     ]
     unscored = sum(worded.unscored for worded in wordings)
-    accepted_by = Counter(record["worded_by"] for record in records)
-    rejected_by = Counter(each["model"] for each in rejections)
-    by_model = {
-        name: {"accepted": accepted_by[name], "rejected_texts": rejected_by[name]}
-        for name in sorted({*accepted_by, *rejected_by}, key=str)
-    }
     return {
         "queries": request_count,
         "accepted": len(records),
@@ -246,5 +214,5 @@ def _counts(
         "rejected_texts_by_field": dict(
             Counter(field for each in rejections for field in each["fields"]).most_common()
         ),
-        "by_model": by_model,
+        "worded_by": dict(Counter(record["worded_by"] for record in records)),
     }
