@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import statistics
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ BEGIN, END = "<!-- benchmarks/results.py begins -->\n", "<!-- benchmarks/results
 COLUMNS = {
     "run": "the folder, and the seed",
     "when": "the day it was begun, and the commit",
-    "processor": "the number format of its matrix products, and how many threads it took",
+    "processor": "the number format of its matrix products, and how many cores it used",
     "steps": "of imitation, of GRPO",
     "training": "minutes, without the examinations",
     "imitation": "pass rate of unseen trips after it",
@@ -64,7 +65,7 @@ def row_of(run: ReportedRun, processor: str) -> list[str]:
         f"{run.path.name}, {card.get('seed', '–')}",
         f"{str(card.get('date', '–'))[:10]}, {str(git.get('revision', '–'))[:8]}"
         + (" and changes" if git.get("dirty") else ""),
-        f"{told}, {card.get('threads', '–')} threads",
+        f"{told}, {card.get('threads', '–')} of its cores",
         ", ".join("–" if each is None else f"{each:,.0f}" for each in steps),
         "–" if minutes is None else f"{minutes:.1f}",
         passed(score_of(run, "after_sft")),
@@ -78,16 +79,21 @@ def row_of(run: ReportedRun, processor: str) -> list[str]:
 
 def table(runs: dict[ReportedRun, str]) -> str:
     rows = [list(COLUMNS), ["---"] * len(COLUMNS), *(row_of(*each) for each in runs.items())]
-    final = [each.value for run in runs if (each := score_of(run, "after_rl"))]
+    final = defaultdict[str, list[float]](list)  # by the steps taken
+    for run, row in zip(runs, rows[2:], strict=True):
+        if share := score_of(run, "after_rl"):
+            final[row[3]].append(share.value)
     lines = ["| " + " | ".join(row) + " |" for row in rows]
-    if final:
-        spread = f"median {100 * statistics.median(final):.1f}%, lowest {100 * min(final):.1f}%"
-        lines += ["", f"{len(final)} examined: {spread} after GRPO."]
+    lines.append("")
+    for steps, shares in final.items():
+        spread = f"median {100 * statistics.median(shares):.1f}%, lowest {100 * min(shares):.1f}%"
+        lines += [f"- {steps} steps: {len(shares)} runs, {spread}."] if len(shares) > 1 else []
     for title, name in (("cheapest row", "cheapest_row"), ("tools emptied", "emptied_tools")):
         controls = sorted({passed(each) for run in runs if (each := score_of(run, name))})
-        lines += [f"Control, {title}: {'; '.join(controls)}."] if controls else []
+        lines += [f"- Control, {title}: {'; '.join(controls)}."] if controls else []
     legend = "; ".join(f"*{name}*: {words}" for name, words in COLUMNS.items())
-    return "\n".join([*lines, "", f"{legend}. Intervals are of 95%.", ""])
+    star = " A star: told by hand." if any("*" in row[2] for row in rows) else ""
+    return "\n".join([*lines, "", f"{legend}. Intervals are of 95%.{star}", ""])
 
 
 def picture(run: ReportedRun) -> str:
