@@ -42,11 +42,8 @@ SMALLEST = {
     "world": "--out {out} --scale nano --searches 40 --peer-searches 2",
 }
 # not started by themselves: they belong to one of the above
-PARTS = {"cpsat", "endpoint_load_server", "fuzz_files", "http_load", "misread"} | {
-    "panels",
-    "trl_step_ours",
-    "trl_step_peer",
-}
+PARTS = {"cpsat", "endpoint_load_server", "fuzz_files", "http_load", "misread", "panels"}
+PARTS |= {"trl_step_ours", "trl_step_peer"}
 NEEDS = {"trl_step": "trl", "world": "pandas", "judge": "pandas", "oracle": "ortools"}
 IN_A_BROWSER = {"report_page", "trip_page"}
 # its exit code says whether a model passed, and so small a one passes nothing

@@ -121,23 +121,16 @@ def test_a_stage_that_goes_on_takes_out_what_led_nowhere(tmp_path):
 # ---- episodes
 
 
+def ids_and_numbers(path: Path) -> list[tuple[str | None, int]]:
+    return [(line.place.id, line.place.number) for line in episode_lines(path)]
+
+
 def test_of_an_id_that_comes_again_the_latest_line_counts(tmp_path):
-    lines = [
-        {"id": "a", "n": 1},
-        {"id": "b", "n": 2},
-        {"id": "a", "n": 3},
-        {"n": 4},
-        {"n": 5},
-        {"x": 0, "id": "b", "n": 6},
-    ]
+    lines = [{"id": "a", "n": 1}, {"id": "b", "n": 2}, {"id": "a", "n": 3}]
+    lines += [{"n": 4}, {"n": 5}, {"x": 0, "id": "b", "n": 6}]
     path = write(tmp_path / "transcripts.jsonl", *lines, end=b'{"id": "a", "n"')
     assert [record["n"] for record in episodes(path)] == [3, 4, 5, 6]
-    assert [(line.place.id, line.place.number) for line in episode_lines(path)] == [
-        ("a", 3),
-        (None, 4),
-        (None, 5),
-        ("b", 6),
-    ]
+    assert ids_and_numbers(path) == [("a", 3), (None, 4), (None, 5), ("b", 6)]
     assert [record_at(path, place)["n"] for place in reversed(places(path))] == [6, 5, 4, 3]
     assert len(places(path, tries_again=False)) == 6
 
@@ -152,15 +145,9 @@ def test_an_id_is_read_without_the_rest_of_its_line_and_as_json_has_it(tmp_path,
 
 
 def test_null_is_no_id(tmp_path):
-    path = write(
-        tmp_path / "t.jsonl",
-        {"id": None, "n": 1, "verdict": None},
-        {"n": 2, "id": None, "verdict": None},
-    )
-    assert [(line.place.id, line.place.number) for line in episode_lines(path)] == [
-        (None, 1),
-        (None, 2),
-    ]
+    lines = {"id": None, "n": 1, "verdict": None}, {"n": 2, "id": None, "verdict": None}
+    path = write(tmp_path / "t.jsonl", *lines)
+    assert ids_and_numbers(path) == [(None, 1), (None, 2)]
     with pytest.raises(UserError, match=r"t\.jsonl:1: not an episode of a run: it has no 'id'\."):
         next(episode_lines(path)).read(id_in)
     with pytest.raises(UserError, match=r"t\.jsonl:1: not an episode of a run"):
@@ -194,16 +181,11 @@ def test_unscored_episodes_stay_among_the_others_and_are_not_done(tmp_path):
         for id, verdict in tries
     ]
     path = write(tmp_path / "transcripts.jsonl", *lines)
-    assert [(record["id"], record["verdict"] is None) for record in episodes(path)] == [
-        ("a", True),
-        ("b", False),
-        ("c", False),
-    ]
+    unscored = {record["id"]: record["verdict"] is None for record in episodes(path)}
+    assert unscored == {"a": True, "b": False, "c": False}
     with TranscriptJournal(path) as journal:
-        assert {id: scored.passed for id, scored in journal.scored.items()} == {
-            "b": True,
-            "c": False,
-        }
+        passed = {id: scored.passed for id, scored in journal.scored.items()}
+    assert passed == {"b": True, "c": False}
 
 
 # ---- versions

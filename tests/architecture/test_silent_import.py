@@ -31,20 +31,8 @@ MODULES = [
         for home, extra in NEEDS.items()
     )
 ]
-LOADS_TORCH = (
-    *(
-        "tripwright.inference",
-        "tripwright.training",
-        "tripwright.bridges",
-    ),
-    *(
-        "tripwright.cli.train",
-        "tripwright.cli.quickstart",
-        "tripwright.cli.fit",
-        "tripwright.cli.examine",
-    ),
-)
-
+LOADS_TORCH = [f"tripwright.{room}" for room in ("inference", "training", "bridges")]
+LOADS_TORCH += [f"tripwright.cli.{verb}" for verb in ("train", "quickstart", "fit", "examine")]
 WATCH = """
 import importlib, sys
 ACTS = ("open", "os.chdir", "subprocess.Popen", "socket.connect", "sqlite3.connect", "os.mkdir", "os.listdir", "os.scandir")
@@ -88,10 +76,8 @@ def is_heavy(module: str) -> bool:
 
 
 def test_light_rooms_import_silently_and_without_torch() -> None:
-    assert import_in_fresh_interpreter([module for module in MODULES if not is_heavy(module)]) == (
-        "",
-        [],
-    )
+    light = [module for module in MODULES if not is_heavy(module)]
+    assert import_in_fresh_interpreter(light) == ("", [])
 
 
 def test_heavy_rooms_import_silently() -> None:

@@ -242,36 +242,6 @@ def test_the_table_of_verbs_is_whole_and_its_commands_exist():
     assert listed == {verb.words for verb in all_verbs()}
 
 
-def test_a_domain_of_another_package_brings_its_verbs(tmp_path):
-    """Named by its entry point; the module that holds the domain is not loaded for a list of verbs,
-    and need not be there."""
-    verbs = tmp_path / "dinner" / "verbs"
-    verbs.mkdir(parents=True)
-    (tmp_path / "dinner" / "__init__.py").touch()
-    row = 'Verb("dinner cook", f"{__name__}.cook", "cook", "Cook for a party.")'
-    (verbs / "__init__.py").write_text(
-        f'from tripwright.cli.verbs import Verb\nVERBS = ({row},)\nGROUPS = {{"dinner": "Cook and'
-        ' eat."}\n'
-    )
-    (verbs / "cook.py").write_text('def cook() -> None:\n    """Cook."""\n    print("soup")\n')
-    info = tmp_path / "dinner-1.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Name: dinner\nVersion: 1\n")
-    (info / "entry_points.txt").write_text("[tripwright.domains]\ndinner = dinner.domain\n")
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{tmp_path}"}
-    told = [
-        subprocess.run(
-            [sys.executable, "-m", "tripwright", *words],
-            capture_output=True,
-            text=True,
-            env=environment,
-            timeout=60,
-        ).stdout
-        for words in (["--help"], ["dinner", "--help"], ["dinner", "cook"])
-    ]
-    assert "Cook and eat." in told[0] and "Cook for a party." in told[1] and told[2] == "soup\n"
-
-
 def test_ctrl_c_while_it_starts_is_no_traceback(tmp_path):
     """Before the front door is open: while what it needs is imported."""
     (tmp_path / "typer.py").write_text("raise KeyboardInterrupt\n")

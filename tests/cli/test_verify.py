@@ -28,13 +28,8 @@ Record = dict[str, Any]
 
 
 def episode(number: int, answer: str, stop: StopReason = StopReason.ANSWER) -> Record:
-    request = TravelRequest(
-        id=f"r{number}",
-        query="To Millbrook.",
-        origin="Oldport",
-        destination="Millbrook",
-        depart_date="2026-06-26",
-    )
+    way = {"origin": "Oldport", "destination": "Millbrook", "depart_date": "2026-06-26"}
+    request = TravelRequest(id=f"r{number}", query="To Millbrook.", **way)
     answer = f"{{{answer}}}" if answer else answer  # as cards begin
     segments = []
     for turn in (1, 2):
@@ -228,15 +223,8 @@ def test_after_twenty_faults_in_a_row_nobody_is_asked(tmp_path, judge, verified)
 
 
 def test_calibration_against_rules_and_labels(run, judge, tmp_path, verified, typed):
-    labels = [
-        {
-            "id": f"e{n}",
-            "trajectory": n < 8,
-            "turns": [True, n not in (6, 7)],
-            "rubrics": {"logic": n < 8},
-        }
-        for n in range(1, 10)
-    ]
+    label = lambda n: {"trajectory": n < 8, "rubrics": {"logic": n < 8}}  # noqa: E731
+    labels = [{"id": f"e{n}", "turns": [True, n not in (6, 7)], **label(n)} for n in range(1, 10)]
     file = write_lines(tmp_path / "labels.jsonl", labels)
     judge.mood = "lenient"  # it lets e8 pass
     words = by(judge, "--labels", str(file), "--against-rules", "--every-turn")
@@ -270,14 +258,6 @@ def test_an_episode_played_again_counts_once(run, tmp_path, verified):
     assert {line["id"]: line["reward"] for line in lines} == {"e3": 0.0, "e4": None}
     assert summary["n"] == 2 and "1 of 3 lines" in error
     assert "lines in" not in verified(tmp_path)[2]
-
-
-def test_nobody_is_asked_once_judging_has_cost_enough(run, judge, verified, refused):
-    """500 prompt tokens a request at 1,000 USD a million are half a dollar."""
-    limits = {"price_in": 1000.0, "price_out": 0.0, "concurrency": 1}
-    assert "cost $2." in refused("verify", [run, *by(judge, max_cost_usd=2.0, **limits)])
-    assert judge.requests == 4
-    verified(run, *by(judge, max_cost_usd=20.0, **limits))
 
 
 # ---- what a user gets wrong is one line that names it

@@ -178,17 +178,6 @@ def test_a_run_card_and_a_run_of_faults_hold_no_password(words, tmp_path, paid_e
     assert paid_expert.requests == 0 and not paid_expert.moods
 
 
-def test_the_papers_decoding_is_sent_and_said(words, tmp_path, paid_expert):
-    assert main(words(tmp_path, "--decoding planner_r1_train --count 2")) == 0
-    card = score_of(tmp_path)["run_card"]
-    assert card["decoding_preset"] == "planner_r1_train"
-    assert card["decoding"] == {"temperature": 1.0, "top_p": 1.0, "top_k": -1, "max_tokens": 4096}
-    sent = paid_expert.bodies[0]
-    assert (sent["temperature"], sent["top_p"], sent["top_k"]) == (1.0, 1.0, -1)
-    # the same without the name
-    assert main(words(tmp_path, "--temperature 1 --top-p 1 --top-k -1 --count 2")) == 0
-
-
 # ---- what a sick endpoint does
 
 

@@ -89,12 +89,6 @@ def test_they_are_means_over_every_choice_of_k(n, passed):
         assert expected_worst(samples, k) == Fraction(math.comb(passed, k), math.comb(n, k))
 
 
-def test_the_best_and_the_worst_of_k_by_hand():
-    shares = [Fraction(1, 2), Fraction(1, 4), Fraction(1)]
-    assert expected_best(shares, 2) == (Fraction(1, 2) + 1 + 1) / 3
-    assert expected_worst(shares, 2) == (Fraction(1, 4) + Fraction(1, 4) + Fraction(1, 2)) / 3
-
-
 def line(query: int, sample: int, final: bool) -> dict[str, Any]:
     """An errand with one rubric, which holds where it passes."""
     return {

@@ -174,15 +174,6 @@ def problems(path: Path, queries: QueryFile | None = None) -> list[tuple[int, st
     return list(SubmissionCheck(path, queries).problems())
 
 
-@pytest.mark.parametrize("start", [0, 1])
-def test_a_right_file_without_its_queries(tmp_path, start):
-    records = [
-        {"idx": start + place, "query": f"{place}", "plan": plan}
-        for place, plan in enumerate([[DAY, {}, {}], None, []])
-    ]
-    assert problems(lines(tmp_path / "s.jsonl", *records)) == []
-
-
 @pytest.mark.parametrize(
     ("changed", "expected"),
     [

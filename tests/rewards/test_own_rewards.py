@@ -31,21 +31,14 @@ def my_rewards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_penalty_takes_from_the_total_and_nothing_from_passing(my_rewards, lab):
-    repeated = [
-        Segment(
-            "assistant", "", [1] * 300, [1] * 300, call=ToolCall("a", {"b": 1}, "x", error=n == 2)
-        )
-        for n in range(3)
-    ]
+    calls = [ToolCall("a", {"b": 1}, "x", error=n == 2) for n in range(3)]
+    repeated = [Segment("assistant", "", [1] * 300, [1] * 300, call=call) for call in calls]
     episode = Episode(lab.trip, Transcript(repeated), lab.final)
-    short, clean = (
-        resolve_reward(f"my_rewards:{name}", KNOWN)(episode) for name in ("short", "clean_calls")
-    )
+    names = ("my_rewards:short", "my_rewards:clean_calls")
+    short, clean = (resolve_reward(name, KNOWN)(episode) for name in names)
     assert short.total == pytest.approx(5 - 0.5) and short.parts["length"] == pytest.approx(-0.5)
-    assert clean.total == pytest.approx(5 - 0.2 - 0.6) and (
-        clean.parts["errors"],
-        clean.parts["repeats"],
-    ) == (-0.2, -0.6)
+    assert clean.total == pytest.approx(5 - 0.2 - 0.6)
+    assert (clean.parts["errors"], clean.parts["repeats"]) == (-0.2, -0.6)
     assert short.passed(episode) and clean.passed(episode)
     failed = replace(episode, verdict=lab.half)
     assert not resolve_reward("my_rewards:short", KNOWN)(failed).passed(failed)
@@ -142,21 +135,12 @@ def test_a_function_that_is_not_there_is_one_line(my_rewards, named, why):
         ("1.0", "returned 1.0. Expected a RewardBreakdown"),
         ("None", "returned None"),
         ("RewardBreakdown(float('nan'), {})", "of finite numbers"),
-        (
-            "RewardBreakdown(1.0, {}, ('pace',))",
-            (
-                "uses a group 'pace', which these verdicts have not. Accepted: format, commonsense,"
-                " hard"
-            ),
-        ),
+        ("RewardBreakdown(1.0, {}, ('pace',))", "'pace', which these verdicts have not. Accepted"),
     ],
 )
 def test_what_a_function_returns_is_looked_at(my_rewards, lab, returned, why, monkeypatch):
-    code = (
-        "from tripwright.rewards.reward import RewardBreakdown\ndef f(episode):\n    return"
-        f" {returned}\n"
-    )
-    (my_rewards / "odd_rewards.py").write_text(code)
+    imported = "from tripwright.rewards.reward import RewardBreakdown"
+    (my_rewards / "odd_rewards.py").write_text(f"{imported}\nf = lambda episode: {returned}\n")
     monkeypatch.delitem(__import__("sys").modules, "odd_rewards", raising=False)
     with pytest.raises(UserError, match=re.escape(why)):
         resolve_reward("odd_rewards:f", KNOWN)(Episode(lab.trip, Transcript(), lab.final))
@@ -173,8 +157,7 @@ def test_a_bad_reward_is_said_before_a_cold_start_is_spent(my_rewards, stage):
 
 def test_weights_of_terms_stand_in_a_recipe(lab):
     episode = Episode(lab.trip, Transcript(), lab.half)
-    assert (
-        resolve_reward({"commonsense_macro": 2.0, "hard_micro": 1.0}, KNOWN)(episode).total == 2.0
-    )
+    reward = resolve_reward({"commonsense_macro": 2.0, "hard_micro": 1.0}, KNOWN)
+    assert reward(episode).total == 2.0
     with pytest.raises(UserError, match="weighs 'turns_macro', which these verdicts have not"):
         resolve_reward({"turns_macro": 1.0}, KNOWN)(episode)

@@ -55,12 +55,8 @@ def test_nothing_but_a_bounded_number_or_a_tool_error(expression):
 @pytest.mark.parametrize(
     ("expression", "value"),
     [
-        ("2 * (89 + 120)", 418),
-        ("1118 // 100", 11),
-        ("7 % 4", 3),
         ("2**10", 1024),
         ("-3 + +5", 2),
-        ("1/4", 0.25),
         ("1e3", 1000.0),
         ("+".join(["1"] * 250), 250),
         ("-" * 400 + "1", 1),

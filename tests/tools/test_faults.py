@@ -9,7 +9,6 @@ import pytest
 
 from tripwright.domains import domain_named, face_named
 from tripwright.errors import UserError
-from tripwright.tools.answer import ToolAnswer
 from tripwright.tools.faults import Faults, FaultyTools
 from tripwright.tools.toolbox import ToolBox
 from tripwright.world.store import World
@@ -30,14 +29,9 @@ def test_an_unavailable_tool_says_stars_sentence(world, face):
         "search_flights", {"origin": "Boston", "destination": "Rockford", "date": "2022-03-16"}
     )
     sentence = f"Error: Current tool {name} is not available."
-    said = (
-        json.dumps({"error": sentence})
-        if face == "planner_r1"
-        else f'{{"error":"{sentence}"}}'
-        if face == "compact"
-        else sentence
-    )
-    assert tools.call(name, arguments) == ToolAnswer(said, error=True, fault="unavailable")
+    answer = tools.call(name, arguments)
+    said = answer.text if face == "star" else json.loads(answer.text)["error"]
+    assert (said, answer.error, answer.fault) == (sentence, True, "unavailable")
 
 
 def outcome(world: World, faults: Faults, key: str, calls: int = 300) -> list[str | None]:

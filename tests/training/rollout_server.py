@@ -1,7 +1,6 @@
 """`tripwright serve model` on a port of this machine, in a thread, and what it may do wrong between
 its engine and whoever asks it."""
 
-import asyncio
 import json
 import threading
 from collections.abc import Callable
@@ -22,7 +21,7 @@ class LyingServer:
     """Real HTTP, and our engine over `model`. `calls` are the requests that are no turns, in order.
 
     `asked` may change the body of a request, and `said` that of an answer; where `asked` gives None
-    the connection is dropped, and where it gives "hang" nothing is ever said.
+    the connection is dropped.
 
     `load` is what it does where it is sent weights and says that they are loaded.
     """
@@ -32,7 +31,7 @@ class LyingServer:
         self.service = TokenService(model, rows=8)
         self.api = ModelApi(self.service, tokenizer, "served", own / "token")
         self.calls: list[str] = []
-        self.asked: Callable[[Body], Body | str | None] = lambda body: body
+        self.asked: Callable[[Body], Body | None] = lambda body: body
         self.said: Callable[[Body], Body] = lambda body: body
         self.honest = self.load = self.service.load
         self.service.load = lambda folder: self.load(folder)
@@ -93,9 +92,7 @@ class LyingServer:
             await self._answer(scope, raw, send)  # lies of `load` are what it is for
             return
         body = self.asked(body)
-        if body == "hang":
-            await asyncio.sleep(30)
-        if not isinstance(body, dict):
+        if body is None:
             return  # without an answer uvicorn closes the connection
         answer = await self._answer(scope, json.dumps(body).encode())
         if answer[0] == 200:

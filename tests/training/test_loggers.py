@@ -11,15 +11,7 @@ from tripwright.errors import UserError
 from tripwright.training import loggers as module
 from tripwright.training.loggers import LOGGERS, Loggers, check_loggers, flatten
 
-ROW = {
-    "stage": "rl",
-    "step": 1,
-    "reward_mean": 1.5,
-    "stop_reasons": {"answer": 0.75},
-    "constraints": {},
-    "note": "text",
-    "kept": True,
-}
+ROW = {"stage": "rl", "step": 1, "reward_mean": 1.5, "stop_reasons": {"answer": 0.75}}
 
 
 class Remembers:
@@ -63,9 +55,7 @@ def test_nested_figures_are_flattened_and_texts_left_out():
 def test_missing_extras_are_refused_in_one_line(monkeypatch, tmp_path):
     monkeypatch.setattr(module.importlib.util, "find_spec", lambda name: None)
     for name in ("tensorboard", "wandb"):
-        with pytest.raises(
-            UserError, match=rf"'{name}' extra: pip install 'tripwright\[{name}\]'$"
-        ):
+        with pytest.raises(UserError, match=rf"pip install 'tripwright\[{name}\]'$"):
             check_loggers((name,))
     assert list(tmp_path.iterdir()) == []
 
@@ -88,11 +78,7 @@ def test_a_sink_that_fails_is_named_and_the_run_goes_on(monkeypatch, tmp_path, c
     started = Loggers(("json",), tmp_path, {})
     for step in (1, 2, 3):
         started.log("rl", step, ROW)
-    said = capsys.readouterr().err
-    assert (
-        said == "logger 'json' failed at rl step 2 and is left out: ConnectionError: the network is"
-        " down\n"
-    )
+    assert "logger 'json' failed at rl step 2" in capsys.readouterr().err
     assert [step for _, step, _ in MADE[0].told] == [1]
 
 

@@ -70,15 +70,6 @@ def test_a_trip_far_on_is_found_without_those_before_it(recipe, monkeypatch):
     assert made == [2 * WORLDS_APART + 50_000 // 3]
 
 
-def test_a_trip_can_be_asked_for_again_and_moves_nothing(recipe):
-    trips, again = trips_of(recipe, RL), trips_of(recipe, RL)
-    seen = told(trips, 8)
-    for number in (7, 0, 4):
-        task = again.at(number)
-        assert (task.id, task.request.query, task.world.name) == seen[number]
-    assert told(again, 8) == seen
-
-
 def test_trips_are_those_that_the_worlds_give_in_order(recipe):
     world, mix = World.in_memory(build_tables("nano", 5)), Mix(levels=(0, 1, 0))
     trips = GeneratedTrips(domain_named("travelplanner"), ("nano",), 5, 3, mix)
@@ -108,12 +99,6 @@ def test_given_queries_come_in_a_new_order_every_epoch(given):
     assert trips.per_epoch == 5
     other = trips_of(replace(given, seed=1), RL)
     assert [[query for _, query, _ in told(other, 5)] for _ in range(4)] != epochs
-
-
-def test_generated_trips_have_no_epochs(recipe):
-    trips = trips_of(recipe, RL)
-    told(trips, 4)
-    assert trips.per_epoch is None
 
 
 def test_an_empty_file_is_refused(given):

@@ -305,15 +305,6 @@ def test_an_answer_that_cannot_be_is_asked_again_and_never_learned_from(server, 
         trainer.take_step()
 
 
-def test_a_dropped_connection_is_tried_again(server, make):
-    local, trainer = make(None), make("vllm")
-    expected, requests = episodes(local), itertools.count()
-    server.asked = lambda body: None if next(requests) in (1, 2, 3) else body
-    found = episodes(trainer)
-    assert ids(found) == ids(expected)
-    assert trainer.worker.policy.figures["retries"] == 3
-
-
 def test_an_episode_that_is_lost_leaves_its_group(server, make):
     """Law 4: unscored, no reward of 0, and the others are learned from."""
     trainer = make("vllm")
@@ -321,14 +312,6 @@ def test_an_episode_that_is_lost_leaves_its_group(server, make):
     row = trainer.take_step()
     assert (row["unscored"], row["episodes"]) == (1, 4)
     assert row["grad_norm"] > 0
-
-
-def test_a_hanging_answer_is_a_timeout(server, make):
-    trainer = make("sglang", timeout_s=2.0)
-    requests = itertools.count()
-    server.asked = lambda body: "hang" if next(requests) == 2 else body
-    row = trainer.take_step()
-    assert row["retries"] >= 1 and row["unscored"] == 0
 
 
 def test_a_dead_server_stops_the_run_with_what_to_do(server, make):

@@ -16,7 +16,7 @@ from tripwright.transcript import Transcript
 
 torch = pytest.importorskip("torch")
 
-from tests.logits import gradient_norm, own_logprobs, same_weights
+from tests.logits import gradient_norm, own_logprobs
 from tripwright.training.optim import OptimizerSettings
 from tripwright.training.sft import POOL, BatchesOfLikeLength, FineTuning, SftSettings
 
@@ -142,21 +142,3 @@ def test_batches_go_on_from_any_place_as_if_they_had_not_stopped(taken, transcri
 
 
 # ---- going on
-
-
-def test_ten_steps_are_five_and_five_bit_for_bit(tiny_model, nano_tokenizer, transcripts):
-    settings = replace(SETTINGS, steps=10)
-
-    def new() -> FineTuning:
-        return FineTuning(tiny_model("qwen3", len(nano_tokenizer)), Given(transcripts), settings)
-
-    whole, first, again = new(), new(), new()
-    told = steps_of(whole)
-    before = steps_of(first, 5)
-    again.load_state_dict(copy.deepcopy(first.state_dict()))
-    after = steps_of(again)
-    for row in (*told, *before, *after):
-        del row["tokens_per_second"]
-    assert before + after == told
-    assert again.step == whole.step == 10
-    assert same_weights(whole.model, again.model)

@@ -90,18 +90,6 @@ def test_two_writers_of_one_world_do_not_meet(tmp_path):
     assert write_world(tmp_path / "w", tables).restaurants("Aston")
 
 
-def test_what_a_killed_write_has_left_is_replaced(tmp_path):
-    (tmp_path / "w.partial").mkdir()
-    for name in (STORE_FILE, f"{STORE_FILE}-journal", MANIFEST_FILE):
-        (tmp_path / "w.partial" / name).write_text("x")
-    assert len(set(verify(write_world(tmp_path / "w", small_tables())))) == 1
-    assert sorted(path.name for path in tmp_path.rglob("*")) == [
-        "manifest.json",
-        "w",
-        "world.sqlite",
-    ]
-
-
 def test_what_fails_while_writing_leaves_nothing(tmp_path):
     tables = small_tables()
     tables.restaurants = [("too", "few")]

@@ -11,7 +11,7 @@ from tripwright.cli.main import main
 from tripwright.errors import UserError
 from tripwright.evals.report import report_page
 from tripwright.evals.report.charts import Lines, Series, smoothed
-from tripwright.evals.report.learning import best, cost_figures, failure_table, first_reached, thin
+from tripwright.evals.report.learning import cost_figures, failure_table, thin
 from tripwright.evals.report.page import (
     INDEX,
     Cell,
@@ -83,21 +83,6 @@ def test_a_logarithmic_axis_leaves_out_what_it_cannot_show():
     chart = Lines("T", "step", "loss", [Series("a", points)], log=True)
     assert [row[0] for row in rows_of(chart)[1:]] == ["1", "2"]
     assert not Lines("T", "step", "loss", [Series("a", ((1.0, 0.0), (2.0, 1.0)))], log=True)
-
-
-def test_runs_are_compared_by_what_it_cost_to_reach_90_percent_of_the_best(make):
-    runs = {"good": make.rl_rows(20, 0.8), "cheap": make.rl_rows(20, 0.76, flops=1e11)}
-    runs["poor"] = make.rl_rows(20, 0.3)
-    assert best(runs["good"]) == 0.8
-    updates = "flops_update_total"
-    assert first_reached(runs["good"], 0.72, updates) == 18e12
-    assert first_reached(runs["poor"], 0.72, updates) is None
-    drawn = cost_figures(runs, 0.72)
-    assert len(drawn) == 3
-    head, *rows = rows_of(drawn[1].chart)
-    names = ["good", "cheap", "poor", "90% of the best"]
-    assert [name.partition(" [")[0] for name in head[1:]] == names
-    assert rows[-1][0] == "2e+13" and {row[4] for row in rows} == {"", "0.72"}
 
 
 def test_no_cost_is_made_up(make):

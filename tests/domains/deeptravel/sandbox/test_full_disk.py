@@ -10,7 +10,6 @@ import pytest
 
 from tripwright.cli.main import main
 from tripwright.domains.deeptravel.sandbox.store import Store
-from tripwright.errors import UserError
 from tripwright.runs import TRANSCRIPTS, episodes
 from tripwright.world.generator import build_tables
 from tripwright.world.store import write_world
@@ -87,32 +86,3 @@ with Journal(Path(sys.argv[1])) as journal:
     )
     assert ran.stdout.strip() == str(path)
     assert [json.loads(line)["n"] for line in path.read_text().splitlines()] == [1, 3]
-
-
-def test_a_run_whose_folder_is_full_names_the_file_and_goes_on(folder, tmp_path):
-    out = tmp_path / "run"
-    code = f"{LIMITED}\nlimit(40_000)\nfrom tripwright.cli.main import main\nsys.exit(main())"
-    ran = subprocess.run(
-        [
-            *(sys.executable, "-c", code, "run", "--policy", "errand-expert", "--out", str(out)),
-            *("--queries", str(folder / "requests.jsonl"), "--world", str(folder / "world")),
-            *("--dialect", "deeptravel_cards"),
-        ],
-        capture_output=True,
-        text=True,
-    )
-    assert ran.returncode == 2 and "Traceback" not in ran.stderr
-    assert f"cannot use '{out / TRANSCRIPTS}': File too large" in ran.stderr
-    before = list(episodes(out / TRANSCRIPTS))
-    assert len(before) < 5
-    assert start(folder, out) == 0
-    assert len(list(episodes(out / TRANSCRIPTS))) == 5
-
-
-def test_a_store_that_is_full_is_no_passing_fault(tmp_path):
-    store = Store(tmp_path / "live.sqlite")
-    store._run("PRAGMA max_page_count = 12")
-    with pytest.raises(UserError, match="live.sqlite cannot be used: database or disk is full"):
-        for number in range(1000):
-            store.pause(f"{number:0500}", 60)
-    store.close()

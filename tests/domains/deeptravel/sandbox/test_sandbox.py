@@ -287,18 +287,6 @@ def test_the_vendors_limit_is_kept(store):
 # ---- at once
 
 
-def test_threads_share_one_call(store):
-    go_on = threading.Event()
-    maps = Maps(lambda call: None if go_on.wait(20) else None)
-    sandbox = recording(maps, store)
-    with ThreadPoolExecutor(8) as pool:
-        asking = [pool.submit(museums, sandbox) for _ in range(8)]
-        _until(lambda: sandbox.counts.as_dict()["total"]["asked"] == 8)
-        go_on.set()
-        assert {future.result().to_json() for future in asking} == {answer("Museum 1").to_json()}
-    assert len(maps.calls) == 1
-
-
 def test_threads_share_a_fault(sqlite):
     go_on = threading.Event()
 

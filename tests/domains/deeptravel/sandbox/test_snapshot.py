@@ -2,9 +2,6 @@
 day."""
 
 import json
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
@@ -13,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from tests.domains.deeptravel.sandbox import unstable
 from tripwright.cli.main import main
 from tripwright.cli.verbs import Verb
 from tripwright.domains.deeptravel.sandbox.provider import Terms
 from tripwright.domains.deeptravel.sandbox.sandbox import (
     NotRecorded,
+    RefreshCounts,
     Retries,
     Sandbox,
     Snapshot,
@@ -238,6 +235,22 @@ def test_trains_are_asked_again_and_places_are_copied(store):
     assert (again.known, again.answered, railway.calls) == (3, 0, 3)
 
 
+def test_a_refresh_that_was_stopped_goes_on(sqlite):
+    """What was answered before is not asked again."""
+    record(sqlite, trains=28)
+    railway = Railway(price=900)
+    sandbox = Sandbox({"train_search": railway}, sqlite, NEXT)
+
+    def stop(found: RefreshCounts) -> None:
+        if found.answered == 10:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        refresh(sandbox, DAY, threads=1, report=stop)
+    found = refresh(sandbox, DAY)
+    assert (found.known, found.answered, railway.calls) == (10, 18, 28)
+
+
 def test_a_vendor_that_refuses_us_is_not_asked_a_thousand_times(sqlite):
     record(sqlite, trains=28)
     railway = Railway(fault="unauthorized")
@@ -297,34 +310,3 @@ def test_the_command_line(store_name, tmp_path, monkeypatch, capsys):
         *("export", "--store", store_name, "--snapshot", "2026-06-30", "--out", str(out)), code=2
     )
     assert "No store at" in run("info", "--store", str(tmp_path / "none.sqlite"), code=2)
-
-
-def test_a_killed_refresh_goes_on(tmp_path):
-    """kill -9 in the middle; what was answered before it is not asked again."""
-    store_name, log = str(tmp_path / "live.sqlite"), tmp_path / "log"
-    client = unstable.Unstable(log, faults=0)
-    store = Store(store_name)
-    sandbox = Sandbox({"flight_search": client}, store, unstable.DAY)
-    for number in range(40):
-        sandbox.ask("flight_search", unstable.question(number))
-    script = tmp_path / "refresh.py"
-    script.write_text(
-        f"import os, pathlib, runpy\nunstable = runpy.run_path({unstable.__file__!r})\n"
-        "from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox\n"
-        "from tripwright.domains.deeptravel.sandbox.sandbox import refresh\n"
-        "terms = unstable['Terms'](requests_per_second=10)\n"
-        f"client = unstable['Unstable'](pathlib.Path({str(log)!r}), faults=0, terms=terms)\n"
-        f"store = unstable['Store']({store_name!r})\n"
-        f"sandbox = Sandbox({{'flight_search': client}}, store, {NEXT!r})\n"
-        "def killed(found):\n    if found.answered == 10:\n        os.kill(os.getpid(), 9)\n"
-        f"refresh(sandbox, {unstable.DAY!r}, threads=2, report=killed)\n"
-    )
-    ended = subprocess.run([sys.executable, str(script)], timeout=60)
-    assert ended.returncode == -signal.SIGKILL
-    kept = describe(store, NEXT).answers
-    assert 10 <= kept < 40
-    again = Sandbox({"flight_search": client}, store, NEXT)
-    found = refresh(again, unstable.DAY)
-    assert (found.known, found.answered) == (kept, 40 - kept)
-    assert client.seen()[1].total() <= 40 + 40 + 4
-    store.close()

@@ -9,7 +9,6 @@ from tests.domains.deeptravel.verifiers import judge_server as said
 from tripwright.domains.deeptravel.verifiers.findings import RUBRICS, NoVerdict
 from tripwright.domains.deeptravel.verifiers.judge import LONGEST_ANSWER, LlmJudge
 from tripwright.errors import UserError
-from tripwright.llm.paid_calls import JudgementLog
 
 
 def test_structured_output_and_what_is_asked_for(judge):
@@ -86,19 +85,6 @@ def test_a_server_that_falls_over_the_schema(judge):
 
 
 # ---- whose fault it was
-
-
-def test_429_is_waited_for_and_then_unscored(judge, tmp_path):
-    judge.replies = [said.LIMITED, said.judgement()]
-    assert LlmJudge(judge.endpoint()).trajectory(said.REQUEST, said.episode()).passes()
-    judge.replies = [said.LIMITED]
-    with (
-        JudgementLog(tmp_path / "judgements.jsonl") as log,
-        pytest.raises(NoVerdict, match="rate_limit after 2 attempts"),
-    ):
-        LlmJudge(judge.endpoint(), log=log).trajectory(said.REQUEST, said.episode())
-    (line,) = said.lines(tmp_path)
-    assert line["judged"] is None and "slow down" in line["fault"]
 
 
 @pytest.mark.parametrize(

@@ -15,15 +15,10 @@ class Vendor:
         self.says({})
         self.base_url = serve(self.answer, keep=True).removesuffix("/v1")
 
-    def says(
-        self, body: Any, status: int = 200, headers: dict[str, str] | None = None, cut: bool = False
-    ) -> None:
-        """`body` is sent as is if it is text or bytes, else as JSON. `cut` ends the connection in
-        the middle of it."""
-        text = body if isinstance(body, str | bytes) else json.dumps(body)
-        self.content = text if isinstance(text, bytes) else text.encode()
-        lie = {"Content-Length": str(len(self.content) + 100), "Connection": "close"} if cut else {}
-        self.status, self.headers = status, {**lie, **(headers or {})}
+    def says(self, body: Any, status: int = 200, headers: dict[str, str] | None = None) -> None:
+        """`body` is sent as is if it is text, else as JSON."""
+        self.content = (body if isinstance(body, str) else json.dumps(body)).encode()
+        self.status, self.headers = status, headers or {}
 
     def answer(self, request: dict[str, Any]) -> tuple[int, bytes, dict[str, str]]:
         self.asked.append((request["path"], request["key"]))
