@@ -60,17 +60,6 @@ def test_live_services_and_a_recorded_day_give_the_requests_of_their_world(world
         assert len(texts) == 1
 
 
-def test_review_and_accept(made, tmp_path, typed, refused):
-    review, out = tmp_path / "review.csv", tmp_path / "accepted.jsonl"
-    accept = f"request accept {made} {review} --out {out} --restart --json"
-    typed(f"request review {made} --out {review}")
-    assert refused(accept) and not out.exists()
-    review.write_text(review.read_text().replace("\n,", "\nx,", 3))
-    said = typed(accept).record
-    assert (said["accepted"], said["not_ticked"]) == (3, 9)
-    assert read_lines(out) == read_lines(made)[:3]
-
-
 def test_difficulty_writes_stages(made, tmp_path, typed, refused):
     requests, out, attempts = read_lines(made), tmp_path / "staged", tmp_path / "t.jsonl"
     episodes = [
@@ -103,8 +92,6 @@ def test_difficulty_writes_stages(made, tmp_path, typed, refused):
         ("make --world {world} --levels 1:2", "--levels '1:2'"),
         ("make --world {world} --out {made}", "few.jsonl"),
         ("make --world {world} --out {tmp}", "is a folder"),
-        ("review {tmp}/none.jsonl", "none.jsonl"),
-        ("accept {made} {tmp}/none.csv", "none.csv"),
         ("difficulty {made} {tmp}/none", "none"),
         ("difficulty {made} {made}", ":1: not an episode"),
     ),

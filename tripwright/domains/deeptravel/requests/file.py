@@ -1,11 +1,9 @@
 """Files of travellers' requests: one JSON object a line, beside it the proofs that each can be met;
-a table in which people tick what is good before anybody trains on it; and how hard each is,
-measured by attempts, which says for which training stage it is (DeepTravel, Appendix A.3.1; row
-D8).
+and how hard each is, measured by attempts, which says for which training stage it is (DeepTravel,
+Appendix A.3.1; row D8).
 
-Nothing is accepted that was not ticked. An attempt that our side spoilt is no attempt (law 4). A
-request that was tried less often than asked for has no difficulty: a share of one attempt is not a
-measurement.
+An attempt that our side spoilt is no attempt (law 4). A request that was tried less often than
+asked for has no difficulty: a share of one attempt is not a measurement.
 """
 
 from __future__ import annotations
@@ -19,12 +17,8 @@ from typing import Any, NamedTuple
 from tripwright.domains.deeptravel.request import MADE_BY, Level, TravelRequest
 from tripwright.domains.domain import Requests
 from tripwright.errors import UserError
-from tripwright.files import csv_rows, csv_text, write_json_lines
+from tripwright.files import write_json_lines
 from tripwright.runs import episode_lines, transcripts_at
-
-COLUMNS = ("accept", "id", "level", "request", "intents")
-YES = frozenset(("x", "yes", "y", "1", "true", "ok"))
-NO = frozenset(("", "no", "n", "0", "false", "-"))
 
 
 def read_requests(path: Path) -> list[TravelRequest]:
@@ -47,51 +41,6 @@ def write_requests(path: Path, requests: Iterable[TravelRequest]) -> None:
 def proofs_beside(path: Path) -> Path:
     """requests.jsonl → requests.proofs.jsonl."""
     return path.with_name(f"{path.stem}.proofs{path.suffix}")
-
-
-# ---- review
-
-
-def write_review(requests: Sequence[TravelRequest]) -> str:
-    """A table for a spreadsheet (CSV). Nothing is ticked."""
-    rows = []
-    for request in requests:
-        intents = request.record()
-        id, query, level = (intents.pop(name, "") for name in ("id", "query", "level"))
-        shown = (
-            f"{name}: {' and '.join(value) if isinstance(value, list) else value}"
-            for name, value in intents.items()
-        )
-        rows.append(("", id, level, query, "; ".join(shown)))
-    return csv_text(COLUMNS, rows)
-
-
-def accepted(requests: Sequence[TravelRequest], path: Path) -> list[TravelRequest]:
-    """The ticked requests, in their own order. Raises UserError for what is no review of these
-    requests, with the line; words that were edited are refused, since nobody has proved what they
-    ask for."""
-    waiting = {request.id: request for request in requests}
-    ticked: set[str] = set()
-    for line, row in csv_rows(path):
-        if absent := [name for name in COLUMNS[:4] if name not in row]:
-            raise UserError(f"{path}:1: no column '{absent[0]}' among {', '.join(COLUMNS)}.")
-        name, tick = row["id"].strip(), row["accept"].strip().casefold()
-        request = waiting.pop(name, None)
-        if request is None:
-            raise UserError(
-                f"{path}:{line}: '{name[:60]}' is no id in the file, or was reviewed before."
-            )
-        if row["request"].split() != request.query.split():
-            raise UserError(f"{path}:{line}: the words of '{name}' are not those in the file.")
-        if tick not in YES | NO:
-            raise UserError(
-                f"{path}:{line}: '{tick[:20]}' is neither a tick (x, yes) nor none (empty, no)."
-            )
-        if tick in YES:
-            ticked.add(name)
-    if not ticked:
-        raise UserError(f"No request is ticked in '{path}', a file made by 'request review'.")
-    return [request for request in requests if request.id in ticked]
 
 
 # ---- difficulty: one minus the share of k attempts that passed

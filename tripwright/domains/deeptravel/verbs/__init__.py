@@ -11,8 +11,6 @@ def _verb(words: str, function: str, help: str, section: Section = "Data") -> Ve
 VERBS = (
     _verb("request make", "make", "Make travellers' requests, each proved possible."),
     _verb("request difficulty", "difficulty", "Measure by attempts how hard requests are."),
-    _verb("request review", "review", "Write requests as a table for people to look through."),
-    _verb("request accept", "accept", "Take over what people ticked."),
     _verb("verify", "verify", "Verify answers by rules or by an LLM judge.", "Judge"),
     _verb("sandbox info", "info", "Say what a store of live answers holds.", "Serve"),
     _verb("sandbox refresh", "refresh_day", "Ask a day's questions once more.", "Serve"),
@@ -22,6 +20,6 @@ VERBS = (
 )
 
 GROUPS = {
-    "request": "Make, measure and review travellers' requests for the live tools.",
+    "request": "Make and measure travellers' requests for the live tools.",
     "sandbox": "Look after recorded answers of live tools.",
 }

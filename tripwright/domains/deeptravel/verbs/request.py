@@ -1,5 +1,4 @@
-"""`tripwright request`: make travellers' requests from atomic intents, have people look at them,
-measure how hard they are."""
+"""`tripwright request`: make travellers' requests from intents, and measure how hard they are."""
 
 from __future__ import annotations
 
@@ -26,7 +25,7 @@ from tripwright.domains.deeptravel.requests.make import (
 )
 from tripwright.domains.place import PlaceOptions
 from tripwright.errors import UserError
-from tripwright.files import check_folder, check_new, write_atomically, write_json_lines
+from tripwright.files import check_folder, check_new, write_json_lines
 from tripwright.progress import StatusLine
 from tripwright.world.store import World
 
@@ -197,42 +196,3 @@ def difficulty(
         "out": str(out),
     }
     print_figures(figures, as_json)
-
-
-def review(
-    requests: Requests,
-    out: Path = option(..., "Table to write, for a spreadsheet (CSV)."),
-    restart: Restart = False,
-) -> None:
-    """Write a table in which people tick the requests that are sensible.
-
-    Examples:
-      tripwright request review requests.jsonl --out review.csv
-    """
-    check_new(out, restart, inputs=(requests,))
-    pool = read_requests(requests)
-    write_atomically(out, request_file.write_review(pool))
-    typer.echo(
-        f"{out}: {len(pool)} requests to look at; then: tripwright request accept {requests} {out}"
-        " --out accepted.jsonl"
-    )
-
-
-def accept(
-    requests: Requests,
-    reviewed: Path = argument("The review file, ticked.", metavar="REVIEW"),
-    out: Path = option(..., "JSONL file for the requests that were accepted."),
-    restart: Restart = False,
-    as_json: Json = False,
-) -> None:
-    """Take over the requests that were ticked.
-
-    Examples:
-      tripwright request accept requests.jsonl review.csv --out accepted.jsonl
-    """
-    check_new(out, restart, inputs=(requests, reviewed))
-    pool = read_requests(requests)
-    ticked = request_file.accepted(pool, reviewed)
-    write_requests(out, ticked)
-    left = len(pool) - len(ticked)
-    print_figures({"out": str(out), "accepted": len(ticked), "not_ticked": left}, as_json)

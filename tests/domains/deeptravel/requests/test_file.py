@@ -1,5 +1,4 @@
-"""People tick requests; difficulty is what repeated attempts say; nothing is accepted that was not
-ticked."""
+"""Files of requests; difficulty is what repeated attempts say."""
 
 import json
 
@@ -8,13 +7,11 @@ import pytest
 from tripwright.domains.deeptravel.request import TravelRequest
 from tripwright.domains.deeptravel.requests.file import (
     AttemptCount,
-    accepted,
     measured,
     read_attempts,
     read_requests,
     staged,
     write_requests,
-    write_review,
 )
 from tripwright.errors import UserError
 
@@ -31,41 +28,6 @@ def request(name: str, query: str = WORDS, **more: object) -> TravelRequest:
 
 
 THREE = [request("a"), request("b"), request("c", level="hard")]
-
-
-def test_only_what_is_ticked_is_accepted(tmp_path):
-    path = tmp_path / "review.csv"
-    path.write_text(write_review(THREE))
-    with pytest.raises(UserError, match="No request is ticked"):
-        accepted(THREE, path)
-    path.write_text(path.read_text().replace("\n,b,", "\nyes,b,"))
-    assert accepted(THREE, path) == [THREE[1]]
-    path.write_text(path.read_text().replace("15:00", "16:00", 1))
-    with pytest.raises(UserError, match=":2: the words of 'a'"):
-        accepted(THREE, path)
-
-
-HEAD = "accept,id,level,request\n"
-
-
-@pytest.mark.parametrize(
-    ("text", "names"),
-    (
-        (None, "review.csv"),
-        ("", "No request is ticked"),
-        ("id,level,request\na,,b\n", "'accept'"),
-        (f'{HEAD}perhaps,a,,"{WORDS}"\n', ":2: 'perhaps'"),
-        (f'{HEAD}x,a,,"b\n', "not CSV"),
-        (f"{HEAD}x,zz,,w\n", ":2: 'zz'"),
-        (f'{HEAD},a,,"{WORDS}"\nx,a,,w\n', ":3: 'a'"),
-    ),
-)
-def test_what_is_no_review_of_these_requests_is_refused(tmp_path, text, names):
-    path = tmp_path / "review.csv"
-    if text is not None:
-        path.write_text(text)
-    with pytest.raises(UserError, match=names):
-        accepted(THREE, path)
 
 
 def test_request_files_are_read_back_and_bad_lines_named(tmp_path):
