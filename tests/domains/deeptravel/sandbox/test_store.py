@@ -105,8 +105,6 @@ def test_all_of_a_day_by_key_however_much_it_is(store):
     assert found == sorted(many, key=lambda entry: entry.question.key)
     assert store.days() == [DAY, "2026-06-21"]
     assert store.vendors(DAY) == [("poi_search", "maps", "1")]
-    store.drop(DAY)
-    assert not list(store.recorded(DAY)) and list(store.recorded("2026-06-21"))
 
 
 def test_all_or_none(store):

@@ -381,20 +381,10 @@ def copy_day(source: Store, day: str, target: Store) -> Snapshot:
     if differing:
         raise UserError(
             f"{source.name} contradicts the store {target.name}: {differing:,} answers of {day}"
-            " differ. Drop that day first, or name another store."
+            " differ. Name another store."
         )
     target.keep_all(source.recorded(day))
     return snapshot
-
-
-def only_day(store: Store) -> str:
-    """Raises UserError where a store has none or several."""
-    if len(days := store.days()) != 1:
-        raise UserError(
-            f"{store.name} has {len(days)} days: expected the one of a file that 'tripwright"
-            " sandbox export' wrote."
-        )
-    return checked_day(days[0])
 
 
 @dataclass(frozen=True)

@@ -74,8 +74,7 @@ class Store:
             raise UserError(f"'{name}' is a folder: a store is a file, for instance {example}.")
         if not create and not self._path.is_file():
             raise UserError(
-                f"No store at '{name}': expected a file that recording, 'sandbox refresh' or"
-                " 'sandbox import' made."
+                f"No store at '{name}': expected a file that recording or 'sandbox export' made."
             )
         if create:
             make_parent(self._path)
@@ -183,9 +182,7 @@ class Store:
     def keep(self, answer: StoredAnswer) -> bytes:
         """Remembers an answer for good. Returns the one that stands: an earlier one wins."""
         self.keep_all([answer])
-        stands = self.find(answer.question.key)
-        # None: the day was dropped at this very moment
-        return answer.body if stands is None else stands
+        return self.find(answer.question.key) or answer.body
 
     def keep_all(self, answers: Iterable[StoredAnswer]) -> None:
         """All of them or none."""
@@ -225,9 +222,6 @@ class Store:
         columns = "tool, provider, version"
         sql = f"SELECT DISTINCT {columns} FROM sandbox_answer WHERE snapshot = :snapshot"
         return self._run(f"{sql} ORDER BY {columns}", snapshot=snapshot)
-
-    def drop(self, snapshot: str) -> None:
-        self._run("DELETE FROM sandbox_answer WHERE snapshot = :snapshot", snapshot=snapshot)
 
     def take(self, vendor: str, between_s: float) -> float:
         sql = "SELECT free_at FROM sandbox_budget WHERE vendor = :vendor"

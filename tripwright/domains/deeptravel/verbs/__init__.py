@@ -14,9 +14,7 @@ VERBS = (
     _verb("verify", "verify", "Verify answers by rules or by an LLM judge.", "Judge"),
     _verb("sandbox info", "info", "Say what a store of live answers holds.", "Serve"),
     _verb("sandbox refresh", "refresh_day", "Ask a day's questions once more.", "Serve"),
-    _verb("sandbox export", "export_day", "Write one day of answers as one file.", "Serve"),
-    _verb("sandbox import", "import_day", "Add the day in a file to a store.", "Serve"),
-    _verb("sandbox drop", "drop_day", "Delete a day from a store.", "Serve"),
+    _verb("sandbox export", "export_day", "Copy one day of answers into another store.", "Serve"),
 )
 
 GROUPS = {

@@ -107,41 +107,16 @@ def export_day(
     out: str = option(..., "The file, for instance 2026-06-20.sqlite."),
     as_json: Json = False,
 ) -> None:
-    """Copy one day into a file: a store of its own, to replay from or to import elsewhere.
+    """Copy one day into a file, which is a store to replay from, or into a store that is there: all
+    of the day or nothing, after checking every answer.
 
     Examples:
       tripwright sandbox export --store runs/live.sqlite --snapshot 2026-06-20 \\
         --out 2026-06-20.sqlite
+      tripwright sandbox export --store 2026-06-20.sqlite --snapshot 2026-06-20 \\
+        --out runs/other.sqlite
     """
     with opened_store(store, create=False) as source:
         check_recorded(source, checked_day(snapshot))  # before a file is made
         with opened_store(out, create=True) as target:
             print_figures(asdict(snapshots.copy_day(source, snapshot, target)), as_json)
-
-
-def import_day(
-    file: Annotated[Path, typer.Argument(help="A file that 'tripwright sandbox export' wrote.")],
-    store: StoreName,
-    as_json: Json = False,
-) -> None:
-    """Add the day in a file to a store, after checking every answer in it: all of it or nothing.
-
-    Examples:
-      tripwright sandbox import 2026-06-20.sqlite --store runs/live.sqlite
-    """
-    with opened_store(str(file), create=False) as source:
-        day = snapshots.only_day(source)
-        with opened_store(store, create=True) as target:
-            print_figures(asdict(snapshots.copy_day(source, day, target)), as_json)
-
-
-def drop_day(store: StoreName, snapshot: Day, as_json: Json = False) -> None:
-    """Delete one day from a store.
-
-    Examples:
-      tripwright sandbox drop --store runs/live.sqlite --snapshot 2026-06-20
-    """
-    with opened_store(store, create=False) as answer_store:
-        description = snapshots.describe(answer_store, snapshot)
-        answer_store.drop(snapshot)
-    print_figures(asdict(description), as_json)
