@@ -14,7 +14,7 @@ from tripwright.domains.travelplanner.desk import values as form_values
 from tripwright.domains.travelplanner.expert import ExpertPolicy
 from tripwright.domains.travelplanner.oracle.planner import solve
 from tripwright.domains.travelplanner.queries.sample import make_queries
-from tripwright.domains.travelplanner.query import Query
+from tripwright.domains.travelplanner.query import Besides, Query
 from tripwright.domains.travelplanner.task import TripTask
 from tripwright.episode import Episode, Policy, play
 from tripwright.world.generator import build_tables
@@ -222,3 +222,10 @@ def test_a_new_plan_keeps_what_it_says(place, queries):
 def test_without_an_answer_there_is_nothing_to_keep(place, queries):
     record = played(queries[0].model_copy(update={"budget": 1}), place).record()
     assert DESK.replan(record, queries[0], place) is None
+
+
+def test_where_no_trip_can_be_had_nothing_is_kept(place, queries):
+    world, query = place.source, next(each for each in queries if each.days == 3)
+    stays = [row.name.strip() for row in world.accommodations(query.dest)]
+    nowhere = query.model_copy(update={"besides": Besides(without=stays)})
+    assert DESK.replan(played(query, place).record(), nowhere, place) is None

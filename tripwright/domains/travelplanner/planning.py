@@ -116,6 +116,7 @@ def replan(record: Mapping[str, Any], query: Query, place: Place) -> Replan | No
     fitted = [
         (sum(map(eq, old, days)), -number, solution, days)
         for number, solution in enumerate(solutions)
+        if solution.cost_usd is not None
         for days in [_fitted(old, plan_days(query, solution), query, world)]
         if _passes(days, query, world)
     ]
@@ -219,4 +220,4 @@ def _words(old: Sequence[Any], new: Sequence[Any], kept: int) -> str:
     before = enumerate(zip_longest(old, new), start=1)
     changed = [str(number) for number, (was, day) in before if number <= len(new) and day != was]
     days = f"Day {changed[0]} changes" if len(changed) == 1 else f"Days {listed(changed)} change"
-    return f"{days}; {counted(kept, 'day')} stay as planned."
+    return f"{days}; {counted(kept, 'day')} {'stays' if kept == 1 else 'stay'} as planned."
