@@ -453,7 +453,7 @@ CHECKS = {
     "complete": "Every part of the trip is there",
     "main_requirement": "Cities, days, people and transport as asked for",
     "logic": "It fits together: times, nights and sums",
-    "other_constraints": "Times and budgets are kept",
+    "other_constraints": "Times and budgets as asked for",
     "specific_requirements": "Hotel and places as asked for",
     "backup_plan": "There is something to fall back on",
     "flight_search": "Flights are as the search said",
