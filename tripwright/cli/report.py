@@ -35,7 +35,7 @@ def report(  # long: most of it is options and help
     ),
     export_to: Path | None = option(
         None,
-        "Also write every figure (SVG, CSV) and table (CSV) of the page into DIR.",
+        "Also write every figure of the page (SVG, CSV) into DIR.",
         "--export",
         metavar="DIR",
     ),
@@ -74,7 +74,7 @@ def report(  # long: most of it is options and help
     record: dict[str, Any] = {"runs": [str(folder) for folder in runs]}
     record |= {"report": str(target), "bytes": target.stat().st_size}
     if export_to is not None:
-        figures, tables = export(page, export_to)
-        print(f"{figures} figures and {tables} tables in {export_to}", file=sys.stderr)
-        record["export"] = {"folder": str(export_to), "figures": figures, "tables": tables}
+        figures = export(page, export_to)
+        print(f"{figures} figures in {export_to}", file=sys.stderr)
+        record["export"] = {"folder": str(export_to), "figures": figures}
     print(json.dumps(record) if as_json else target)

@@ -146,8 +146,9 @@ def test_strips_are_sorted_by_outcome_and_thinned_evenly(make):
     works = list(map(work_of, lines))
     in_order = ordered(works)
     assert [work.final for work in in_order] == [True] * MOST_ROWS + [False] * 3 * MOST_ROWS
-    rows = strips(works, ["get_cities"]).csv.splitlines()[1:]
-    assert len(rows) == MOST_ROWS and sum(",passed," in row for row in rows) == MOST_ROWS // 4
+    passed, failed = (row[1].text for row in strips(works, ["get_cities"]).rows)
+    drawn = [str(each).count('role="img"') for each in (passed, failed)]
+    assert sum(drawn) == MOST_ROWS and drawn[0] == MOST_ROWS // 4
 
 
 def test_plans_count_once_however_many_names_are_wrong(tmp_path, make):

@@ -5,7 +5,6 @@ import io
 from xml.etree import ElementTree
 
 import pytest
-from markupsafe import Markup
 
 from tripwright.cli.main import main
 from tripwright.errors import UserError
@@ -14,13 +13,11 @@ from tripwright.evals.report.charts import Lines, Series, smoothed
 from tripwright.evals.report.learning import cost_figures, failure_table, thin
 from tripwright.evals.report.page import (
     INDEX,
-    Cell,
-    PageTable,
+    Figure,
     ReportPage,
     Section,
     check_export_folder,
     export,
-    table_csv,
 )
 from tripwright.files import csv_text
 
@@ -128,7 +125,7 @@ def test_a_line_ends_at_its_mean_not_in_a_hook():
     assert smoothed(points, 5)[-1] == (49.0, pytest.approx(13 / 3))
 
 
-# ---- `tripwright report --export`: every figure and table of the page as files
+# ---- `tripwright report --export`: every figure of the page as files
 
 
 def index_of(folder):
@@ -137,7 +134,7 @@ def index_of(folder):
 
 @pytest.fixture(scope="module")
 def exported(made_run, tmp_path_factory):
-    """The page of a run with evaluations and metrics, and the folder of its figures and tables."""
+    """The page of a run with evaluations and metrics, and the folder of its figures."""
     folder = tmp_path_factory.mktemp("exported") / "out"
     page = report_page([made_run])
     return page, folder, export(page, folder)
@@ -147,51 +144,34 @@ def read_csv(path):
     return list(csv.reader(io.StringIO(path.read_text(encoding="utf-8"))))
 
 
-def test_every_figure_and_table_of_the_page_is_a_file(exported):
-    page, folder, (figures, tables) = exported
+def test_every_figure_of_the_page_is_two_files(exported):
+    page, folder, figures = exported
     listed = index_of(folder)
     before_episodes = page.html().partition('<section id="episodes"')[0]
-    assert figures == before_episodes.count("<figure") > 15
-    assert figures == sum(row["kind"] == "figure" for row in listed)
-    assert tables == sum(row["kind"] == "table" for row in listed) > 3
-    written = {row[kind] for row in listed for kind in ("svg", "csv") if row[kind]}
+    assert figures == before_episodes.count("<figure") == len(listed) > 15
+    written = {f"{row['name']}.{ending}" for row in listed for ending in ("svg", "csv")}
     assert {path.name for path in folder.iterdir()} == {INDEX, *written}
     for row in listed:
-        assert len(read_csv(folder / row["csv"])) > 1, row["name"]
-        assert bool(row["svg"]) == (row["kind"] == "figure")
-        if row["svg"]:
-            drawn = (folder / row["svg"]).read_text(encoding="utf-8")
-            assert ElementTree.fromstring(drawn).get("width") and "var(--" not in drawn
+        assert len(read_csv(folder / f"{row['name']}.csv")) > 1, row["name"]
+        drawn = (folder / f"{row['name']}.svg").read_text(encoding="utf-8")
+        assert ElementTree.fromstring(drawn).get("width") and "var(--" not in drawn
 
 
 def test_a_figure_is_exported_with_its_values(exported):
     _, folder, _ = exported
     row = next(row for row in index_of(folder) if row["title"] == "Memory")
-    head, first, *_ = read_csv(folder / row["csv"])
+    head, first, *_ = read_csv(folder / f"{row['name']}.csv")
     assert head[:2] == ["step", "peak [MB, most so far]"] and first[:2] == ["1", "900"]
 
 
-def test_intervals_stand_in_columns_of_their_own():
-    head = [Cell(""), Cell("After RL"), Cell("empty")]
-    rows = [
-        [Cell("Final", ("all hold",)), Cell(Markup("<b>73.3%</b>"), ("61.0–82.9%",)), Cell("")],
-        [Cell("A & B"), Cell("–"), Cell("")],
-    ]
-    assert list(csv.reader(io.StringIO(table_csv(PageTable(head, rows))))) == [
-        ["name", "name, note", "After RL", "After RL, note"],
-        ["Final", "all hold", "73.3%", "61.0–82.9%"],
-        ["A & B", "", "–", ""],
-    ]
-
-
 def test_an_earlier_export_is_replaced_and_nothing_else_is_touched(tmp_path):
-    table = PageTable([], [[Cell("a"), Cell("1")]])
-    page, out = ReportPage("T", "test", sections=[Section("s", "S", [table])]), tmp_path / "out"
+    figure = Figure(Lines("T", "step", "share", [Series("a", ((1.0, 0.2), (2.0, 0.9)))]))
+    page, out = ReportPage("T", "test", sections=[Section("s", "S", [figure])]), tmp_path / "out"
     export(page, out)
     (out / "02-s-gone.csv").write_text("of an earlier export")
     (out / "mine.csv").write_text("keep")
     export(page, out)
-    assert {path.name for path in out.iterdir()} == {INDEX, "01-s-s.csv", "mine.csv"}
+    assert {path.name for path in out.iterdir()} == {INDEX, "01-s-t.csv", "01-s-t.svg", "mine.csv"}
 
 
 def test_a_folder_of_other_files_is_refused_in_one_line(tmp_path):
@@ -214,6 +194,6 @@ def test_the_verb_exports_the_figures_of_its_page(tmp_path, typed):
     row = '{"stage": "sft", "step": 1, "seconds": 1, "loss": 2.0}\n'
     (run / "metrics.jsonl").write_text(row * 2)
     record = typed(f"report {run} --export {out} --json").record
-    assert record["export"] == {"folder": str(out), "figures": 1, "tables": 0}
+    assert record["export"] == {"folder": str(out), "figures": 1}
     assert (out / INDEX).is_file()
     assert main(["report", str(run), "--export", str(tmp_path)]) == 2

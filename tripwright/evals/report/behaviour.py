@@ -44,7 +44,6 @@ from tripwright.evals.report.page import (
     sentence,
     under,
 )
-from tripwright.files import csv_text
 from tripwright.runs import object_in
 from tripwright.statistics.rates import ratio_interval
 
@@ -223,12 +222,7 @@ def strips(works: Sequence[Work], tools: Sequence[str]) -> PageTable:
         drawn = [(paths[each.id], list(map(look, each.steps)), each.answered) for each in alike]
         episodes = Cell(sentence("strips_of", drawn), css="")
         rows.append([Cell(outcome, (counted(counts[outcome], "episode"),), css=""), episodes])
-    figures = (
-        [work.id, "passed" if work.final else "failed", work.stop_reason, paths[work.id]]
-        for work in sample
-    )
-    head = ["episode", "outcome", "stop reason", "turns that were no answer, in order"]
-    return PageTable([], rows, "strips", csv_text(head, figures))
+    return PageTable([], rows, "strips")
 
 
 # ---- the sections

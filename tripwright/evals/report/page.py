@@ -83,13 +83,11 @@ class Part:
 
 @dataclass(frozen=True)
 class PageTable(Part):
-    """The first column holds the names of the rows. One without a head is of names and values.
-    `csv`: its figures, where the cells do not tell them."""
+    """The first column holds the names of the rows. One without a head is of names and values."""
 
     head: Sequence[Cell]
     rows: Sequence[Sequence[Cell]]
     css: str = ""
-    csv: str = ""
     holds = "rows"
 
     @classmethod
@@ -277,18 +275,17 @@ class ReportPage:
         write_atomically(target, self.html().encode("utf-8", "replace"))
 
 
-# ---- as files: SVG and CSV of each figure, CSV of each table, and index.csv that lists them
+# ---- as files: SVG and CSV of each figure, and index.csv that lists them
 
 INDEX = "index.csv"
-HEAD = ("name", "kind", "section", "title", "note", "svg", "csv")
+HEAD = ("name", "section", "title", "note")
 OWN_FILES = re.compile(r"\d\d+-[a-z0-9-]+\.(svg|csv)")
 LONGEST_NAME = 90
 
 
-def export(page: ReportPage, folder: Path) -> tuple[int, int]:
-    """Writes what the page shows and returns how many figures and tables that were. Of an earlier
-    export in `folder` the files are replaced. Raises UserError where `folder` is no folder, or
-    holds anything else."""
+def export(page: ReportPage, folder: Path) -> int:
+    """Writes the figures that the page shows and returns how many. Of an earlier export in `folder`
+    the files are replaced. Raises UserError where `folder` is no folder, or holds anything else."""
     check_export_folder(folder)
     for path in folder.iterdir():
         if OWN_FILES.fullmatch(path.name):
@@ -296,49 +293,25 @@ def export(page: ReportPage, folder: Path) -> tuple[int, int]:
     rows: list[list[str]] = []
     contents: dict[str, str] = {}
     for section in filter(None, page.sections):
-        for title, part in _shown(section.parts, section.title):
-            words = part.chart.title if isinstance(part, Figure) else title
-            name = f"{len(rows) + 1:02d}-{_slug(section.id)}-{_slug(words)}"
+        for figure in _figures(section.parts):
+            title = figure.chart.title
+            name = f"{len(rows) + 1:02d}-{_slug(section.id)}-{_slug(title)}"
             name = name[:LONGEST_NAME].rstrip("-")
-            if isinstance(part, Figure):
-                contents |= {f"{name}.svg": part.chart.standalone, f"{name}.csv": part.chart.csv}
-                about = [f"{name}.svg", f"{name}.csv"]
-                rows.append([name, "figure", section.id, words, _plain(part.note), *about])
-            else:
-                contents[f"{name}.csv"] = table_csv(part)
-                rows.append([name, "table", section.id, words, "", "", f"{name}.csv"])
+            contents |= {f"{name}.svg": figure.chart.standalone, f"{name}.csv": figure.chart.csv}
+            rows.append([name, section.id, title, _plain(figure.note)])
     # first: whoever stops us can be followed by another export
     write_atomically(folder / INDEX, csv_text(HEAD, rows))
     for name, content in contents.items():
         write_atomically(folder / name, content)
-    figures = sum(row[1] == "figure" for row in rows)
-    return figures, len(rows) - figures
+    return len(rows)
 
 
-def _shown(parts: Sequence[Part], heading: str) -> Iterator[tuple[str, Figure | PageTable]]:
-    """Figures and tables in order, each with the nearest heading above it."""
+def _figures(parts: Sequence[Part]) -> Iterator[Figure]:
     for part in filter(None, parts):
         if isinstance(part, Section):
-            yield from _shown(part.parts, _plain(part.title))
-        elif isinstance(part, Figure | PageTable):
-            yield heading, part
-
-
-def table_csv(table: PageTable) -> str:
-    """What stands small in a cell (an interval, a count) gets a column of its own beside it; empty
-    columns go."""
-    if table.csv:
-        return table.csv
-    head = [_plain(cell.text) for cell in table.head] or ["name", "value"]
-    columns: list[list[str]] = []
-    for named, cells in zip(head, zip(*table.rows, strict=True), strict=True):
-        name = named or "name"
-        texts = [_plain(cell.text) for cell in cells]
-        smalls = ["; ".join(filter(None, map(_plain, cell.small))) for cell in cells]
-        columns += [[name, *texts]] if any(texts) else []
-        columns += [[f"{name}, note", *smalls]] if any(smalls) else []
-    first, *rows = zip(*columns, strict=True)
-    return csv_text(first, rows)
+            yield from _figures(part.parts)
+        elif isinstance(part, Figure):
+            yield part
 
 
 def _plain(words: str) -> str:
