@@ -91,7 +91,7 @@ def test_one_process_has_a_journal(tmp_path):
     )
     with Journal(path, in_use="Taken."):
         with pytest.raises(UserError, match=r"^Taken\.$"):
-            Journal(path, in_use="Taken.", restart=True)
+            Journal(path, in_use="Taken.")
         other = subprocess.run([sys.executable, "-c", again], capture_output=True, text=True)
         assert other.returncode and "Taken by another." in other.stderr
     with Journal(path, in_use="Taken."):

@@ -338,7 +338,7 @@ class Journal:
     Opening it shows each earlier record to `take`, cuts off what a kill left of the last line, and
     refuses any other bad line with its place and `foreign`; until all is read nothing in the file
     is changed. One process has it: another is refused with `in_use`; without it, whoever
-    has locked the folder has it. `restart` leaves earlier records out and away.
+    has locked the folder has it.
     """
 
     def __init__(
@@ -347,7 +347,6 @@ class Journal:
         take: Take = lambda record: None,
         foreign: str = "not of this file.",
         in_use: str | None = None,
-        restart: bool = False,
     ):
         self.path = path
         make_parent(path)
@@ -356,7 +355,7 @@ class Journal:
         try:
             if in_use:  # two writers would cut off each other's lines
                 lock(self._file, in_use)
-            self._file.truncate(0 if restart else self._take_up(take, foreign))
+            self._file.truncate(self._take_up(take, foreign))
         except BaseException:
             self._file.close()
             raise

@@ -25,7 +25,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
-from itertools import combinations
 from pathlib import Path
 from random import Random
 from typing import Any, Literal, NamedTuple
@@ -343,18 +342,15 @@ def _dimension_figures(votes: Votes) -> Json:
     two labels or more."""
     items: list[Item] = [vote for vote in votes.values() if vote]
     values = [value for vote in votes.values() for value in vote.values()]
-    pairs = {
-        f"{a} · {b}": cohens_kappa([(each[a], each[b]) for each in items if {a, b} <= each.keys()])
-        for a, b in combinations(sorted({rater for vote in items for rater in vote}), 2)
-    }
+    raters = sorted({rater for vote in votes.values() for rater in vote})
+    pairs = [(vote[raters[0]], vote[raters[1]]) for vote in items if len(raters) == len(vote) == 2]
     return {
         "true": _share([vote for vote in votes.values() if vote]),
         "tied": sum(bool(vote) and majority(vote.values()) is None for vote in votes.values()),
         "labels": {"true": sum(values), "n": len(values)},
         "agreement": percent_agreement(items),
         "compared": sum(len(vote) > 1 for vote in items),
-        "cohen_kappa": next(iter(pairs.values())) if len(pairs) == 1 else None,
-        "cohen_kappa_by_pair": pairs,
+        "cohen_kappa": cohens_kappa(pairs),  # of two raters
         "krippendorff_alpha": krippendorff_alpha(items),
     }
 
