@@ -31,7 +31,6 @@ from tripwright.training.recipe import (
     load_recipe,
 )
 from tripwright.training.recipe_list import recipe_named
-from tripwright.training.stages import LONG
 from tripwright.transcript import OVERLONG
 
 ROOT = Path(__file__).parents[2]
@@ -248,11 +247,6 @@ def test_the_papers_recipes_and_the_table_say_what_fit_reckons():
 
 SERVER = 'kind = "vllm"\nurl = "http://127.0.0.1:8000"\nweights = "w"\n'
 RECIPES = Path(__file__).resolve().parents[2] / "recipes"
-
-
-def test_the_quickstart_on_file_is_the_one_built_in():
-    quickstart = load_recipe(RECIPES / "nano" / "quickstart.toml")
-    assert (quickstart.sft.steps, quickstart.rl.settings.steps) == LONG
 
 
 def load(tmp_path: Path, text: str) -> Recipe:

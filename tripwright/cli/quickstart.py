@@ -16,7 +16,7 @@ def quickstart(
         None,
         "Time to take, roughly; training is shortened or lengthened to fit.",
         min=1,
-        show_default="20 to 45, by the processor",
+        show_default="the recipe's steps, some 20 to 75 minutes",
     ),
     seed: int = option(0, "Of the model, the sampling and the order of data."),
     threads: int = option(2, "Processor threads to use.", min=1),
@@ -24,9 +24,9 @@ def quickstart(
     """See it all work: worlds, queries, cold start, RL, evaluation, report. Needs no GPU, download
     or key.
 
-    First it times this processor, says how long it will take, and chooses one of two schedules
-    whose results docs/results.md has; they go by steps, so a busy machine takes longer and learns
-    as much.
+    First it times the processor and says how long it will take. It goes by steps: a slow or busy
+    machine takes longer and learns as much. docs/results.md has what came out on several; with
+    --minutes it takes fewer steps and learns less.
 
     Writes OUT/report.html and OUT/score.json. Stopped at any moment, the same command continues,
     training from its newest checkpoint.

@@ -255,14 +255,10 @@ def train(
 # perfect expert leaves RL of minutes nothing to show: dev/LOG.md, 2026-11-24.) Every part leaves
 # its files behind and is skipped when they are there, so a stopped run goes on.
 
-# Steps of imitation and of RL; the short ones are for processors that would take more than
-# MOST_MINUTES over the long ones (docs/results.md has what each came to).
-LONG, SHORT = (1401, 28), (650, 20)
-MOST_MINUTES = 45.0
 COLD_START_SHARE = 0.7  # of the steps that a given time leaves
 # In steps of imitation: a step of RL; and tokenizer, copy warm-up and examinations together.
 RL_STEP, FIXED = 22, 500
-TIMED_TOKENS, TIMED_STEPS = 864, 8  # of a transcript, as the expert's are; of the measurement
+TIMED_TOKENS, TIMED_SECONDS = 864, 8.0  # of a transcript, as the expert's are; of the timing
 
 
 def seconds_of_imitation(recipe: Recipe, threads: int) -> float:
@@ -275,7 +271,8 @@ def seconds_of_imitation(recipe: Recipe, threads: int) -> float:
         [n % 1000 for n in range(TIMED_TOKENS)], [n % 2 for n in range(TIMED_TOKENS)]
     )
     loop, seconds = FineTuning(model, FileSamples([row], 0), recipe.sft), list[float]()
-    for _ in range(TIMED_STEPS):  # the first one sets up its kernels
+    until = time.monotonic() + TIMED_SECONDS
+    while len(seconds) < 2 or time.monotonic() < until:  # the first one sets up its kernels
         began = time.perf_counter()
         loop.take_step()
         seconds.append(time.perf_counter() - began)
@@ -288,29 +285,28 @@ def minutes_of(steps: tuple[int, int], seconds: float) -> float:
     return (FIXED + imitation + RL_STEP * rl) * seconds / 60
 
 
-def quickstart_steps(minutes: float | None, seconds: float) -> tuple[int, int]:
-    """(steps of imitation, of RL) for a processor that takes `seconds` for one of imitation. None:
-    the long ones, or the short ones where these take too long. A shorter run has shorter
-    schedules, not cut-off ones: they go by steps alone, so a busy machine takes longer, and what it
-    learns is the same."""
-    if minutes is None:
-        return LONG if minutes_of(LONG, seconds) <= MOST_MINUTES else SHORT
+def steps_within(minutes: float, seconds: float) -> tuple[int, int]:
+    """(steps of imitation, of RL) that take about so long where one of imitation takes `seconds`:
+    shorter schedules than the recipe's or longer ones, not cut-off ones."""
     left = max(60.0, 60 * minutes / seconds - FIXED)
     rl = (1 - COLD_START_SHARE) * left / RL_STEP
     return math.ceil(COLD_START_SHARE * left), math.ceil(rl)
 
 
 def quickstart_recipe(out: Path, minutes: float | None, seed: int, threads: int) -> Recipe:
-    """`nano/quickstart` with the steps that suit this processor, or with those of a run found in
-    `out`. Says on stderr what is to come."""
-    recipe = load_recipe(recipe_named("nano/quickstart").path)
-    begun = json_object(out / RECIPE) or {}
-    if "sft" in begun and "grpo" in begun:
-        steps, plan = (begun["sft"]["steps"], begun["grpo"]["steps"]), "going on with"
+    """`nano/quickstart`, which goes by steps and never by a clock; with `minutes`, by as many steps
+    as this processor takes in these; or as a run found in `out` began. Says on stderr what is to
+    come."""
+    recipe, begun = load_recipe(recipe_named("nano/quickstart").path), json_object(out / RECIPE)
+    if begun is not None and "sft" in begun and "grpo" in begun:
+        steps, plan = (begun["sft"]["steps"], begun["grpo"]["steps"]), f"going on in '{out}':"
     else:
+        print(f"timing this processor, {TIMED_SECONDS:.0f} seconds", file=sys.stderr)
         seconds = seconds_of_imitation(recipe, threads)
-        steps = quickstart_steps(minutes, seconds)
-        plan = f"this will take about {minutes_of(steps, seconds):.0f} minutes:"
+        assert recipe.sft is not None and recipe.rl is not None
+        usual = recipe.sft.steps or 0, recipe.rl.settings.steps or 0
+        steps = usual if minutes is None else steps_within(minutes, seconds)
+        plan = f"about {minutes_of(steps, seconds):.0f} minutes while it is as busy as now:"
     exam = f"3 examinations of {recipe.evaluation.queries} trips"
     print(f"{plan} {steps[0]} steps of imitation, {steps[1]} of GRPO, {exam}", file=sys.stderr)
     recipe = changed(recipe, [f"sft.steps={steps[0]}", f"grpo.steps={steps[1]}"])
@@ -320,8 +316,8 @@ def quickstart_recipe(out: Path, minutes: float | None, seed: int, threads: int)
 def quickstart(
     out: str | Path, minutes: float | None = None, seed: int = 0, threads: int = 2
 ) -> dict[str, Any]:
-    """Trains, examines and reports: OUT/score.json, OUT/report.html; `minutes` None: by schedules
-    whose results are known. The figures are those of `examine`."""
+    """Trains, examines and reports: OUT/score.json, OUT/report.html; `minutes` None: by the
+    recipe's steps. The figures are those of `examine`."""
     run = RunFolder(out, quickstart_recipe(Path(out), minutes, seed, threads))
     with run.alone():
         card = {
