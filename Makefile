@@ -18,7 +18,7 @@ CUDA := cuda-bindings cuda-toolkit nvidia-cudnn-cu13 nvidia-cusparselt-cu13 nvid
 
 SAMPLER ?= sglang
 
-.PHONY: setup lint types test verl verl-gpu verl-gpu-lock openenv verifiers engines model quickstart docs lock licences audit clean
+.PHONY: setup lint types test verl verl-gpu verl-gpu-lock openenv verifiers engines model quickstart docs notebook lock licences audit clean
 .DELETE_ON_ERROR:
 
 setup: $(STAMP)
@@ -118,10 +118,14 @@ verl-gpu-lock: $(UV)
 $(UV):
 	@$(PYTHON) -m venv $(TOOLS) && $(TOOLS)/bin/pip install -qq uv==0.13.9
 
-# The documentation as a site in build/site. It reads the code, so mkdocs stands in a folder beside the environment.
+# The documentation as a site in build/site. It reads the code, so mkdocs stands in a folder beside the environment; so does Jupyter.
 docs: $(DOCS)/.installed
 	NO_MKDOCS_2_WARNING=1 PYTHONPATH=$(DOCS) $(BIN)/python -m mkdocs build --strict
 	@echo "ready: build/site/index.html; to see it: $(PYTHON) -m http.server --directory build/site"
+
+# Runs examples/tripwright.ipynb from its first cell to its last.
+notebook: $(DOCS)/.installed
+	PYTHONPATH=$(CURDIR)/$(DOCS) $(BIN)/python -m pytest -q -m slow tests/test_notebook.py
 
 $(DOCS)/.installed: requirements-docs.txt | setup
 	@rm -rf $(DOCS)

@@ -24,8 +24,7 @@ def on_files(files, config):
     start = File.generated(config, "README.md", content=(ROOT / "README.md").read_text())
     style = File.generated(config, "dev/site.css", content=(ROOT / "dev/site.css").read_text())
     site = Files([*files, start, style])
-    if (ROOT / NOTEBOOK).is_file():
-        _add(site, config, NOTEBOOK, notebook(), "notebook")
+    _add(site, config, NOTEBOOK, notebook(), "notebook")
     for file in list(site.documentation_pages()):
         for block in PLAIN.parse(file.content_string):
             for token in block.children or ():
