@@ -129,12 +129,14 @@ class Counting:
     """A loop of ten steps that depend on its own state and on the process's generator; `at` is
     called in the middle of every step."""
 
+    steps = 10
+
     def __init__(self, at: Any = lambda step: None):
         self.step, self.total, self.at = 0, torch.zeros(2), at
 
     @property
     def progress(self) -> float:
-        return self.step / 10
+        return self.step / self.steps
 
     def take_step(self) -> dict[str, Any]:
         self.at(self.step + 1)
