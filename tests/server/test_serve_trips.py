@@ -122,6 +122,7 @@ def test_a_checkpoint_plans_first_and_may_fail(opened, tmp_path):
         ("--dialect compact", "--model"),
         ("--model m --dialect klingon", "klingon"),
         ("--endpoint http://127.0.0.1:9/v1", "--model NAME"),
+        ("--endpoint http://127.0.0.1:9/v1 --model m --api-key-env NOPE", "variable NOPE"),
         ("--services s.toml --world w", "in place of --world"),
         ("--domain nowhere", "no desk"),
         ("--key-env NOT_SET", "holds no keys"),

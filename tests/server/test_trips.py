@@ -21,6 +21,7 @@ from openapi_spec_validator import validate
 
 from tests.server import small_desk
 from tripwright.domains.desk import Understood
+from tripwright.llm.client import ChatEndpoint
 from tripwright.server import TripServer
 from tripwright.server.agency import Planner
 from tripwright.server.guard import guarded
@@ -238,6 +239,7 @@ def test_what_is_answered_is_as_the_documentation_says(tmp_path):
         TripPage.model_validate(client.get("/v1/trips").json())
         OpenDesk.model_validate(client.get("/v1/desk").json())
         schema = client.get("/openapi.json").json()
+        assert {"200", "202"} <= schema["paths"]["/v1/trips"]["post"]["responses"].keys()
         assert "securitySchemes" not in schema["components"]
     validate(schema)
 
@@ -312,15 +314,40 @@ def test_a_days_cost_ends_the_trip_that_passes_it_and_then_nothing_is_asked(tmp_
 
     prices = {"price_in": 1.0, "price_out": 10.0, "max_cost_usd": 0.005}  # 0.002 a turn
     settings = {"endpoint": "http://127.0.0.1:9/v1", "model": "m", **prices}
-    with opened(tmp_path, planner(play, paid=True), **settings) as client:
+    agency = planner(play, paid=True)
+    agency.planners["own"] = small_desk.agency().planners["expert"]
+    with opened(tmp_path, agency, **settings) as client:
         trip = client.post("/v1/trips", json={"values": {"number": 1}, "wait": True}).json()
-        assert trip["status"] == "failed" and "tomorrow" in trip["error"]
+        assert trip["status"] == "failed" and "planner 'own'" in trip["error"]
         refused = client.post("/v1/trips", json={"values": {"number": 1}})
         assert refused.status_code == 503
+        free = {"values": {"number": 1}, "planner": "own", "wait": True}
+        assert client.post("/v1/trips", json=free).json()["status"] == "done"
     (line,) = [line for line in lines(capsys) if line.get("reason") == "max_cost_usd"]
     assert line["cost_usd"] == 0.006 and line["prompt_tokens"] == 3_000
     with opened(tmp_path, planner(play, paid=True), **settings) as client:  # after a restart, too
         assert client.post("/v1/trips", json={"values": {"number": 1}}).status_code == 503
+
+
+def test_a_trip_is_logged_with_its_reading_and_no_words_are_not_read(tmp_path, capsys, serve):
+    asked = []
+
+    def answer(request: dict[str, Any]) -> tuple[int, bytes, dict[str, str]]:
+        asked.append(request)
+        said = json.dumps([{"field": "number", "value": 1, "words": "one"}])
+        usage = {"prompt_tokens": 100, "completion_tokens": 10}
+        body = {"choices": [{"message": {"role": "assistant", "content": said}}], "usage": usage}
+        return 200, json.dumps(body).encode(), {}
+
+    agency = replace(small_desk.agency(), reader=ChatEndpoint(serve(answer), "m"))
+    settings = {"endpoint": "http://127.0.0.1:9/v1", "model": "m", "price_in": 1, "price_out": 10}
+    wishes = {"values": {"number": 1}}, {"text": "one"}, {"text": "one"}
+    with opened(tmp_path, agency, **settings) as client:
+        for wish in wishes:
+            assert client.post("/v1/trips", json={**wish, "wait": True}).json()["status"] == "done"
+    trips = [line for line in lines(capsys) if line.get("status") == "done"]
+    assert len(asked) == 1 and [line["cost_usd"] for line in trips] == [0.0, 0.0002, 0.0]
+    assert [line["prompt_tokens"] for line in trips] == [0, 100, 0]
 
 
 def test_pages_of_a_site_that_is_allowed_may_ask(tmp_path):

@@ -74,7 +74,7 @@ def tool(  # long: mostly examples, a line for each kind of face
         try:
             answer = box.call(name, arguments)
         except ToolHostDown as error:
-            raise UserError(f"{error} The call was not answered.") from None
+            raise UserError(f"{str(error).rstrip('.')}. The call was not answered.") from None
     if answer.error:
         raise UserError(answer.text)
     typer.echo(answer.text)

@@ -40,6 +40,7 @@ from tripwright.evals.run_card import SAMPLED, model_fingerprint, queries_entry,
 from tripwright.files import check_folder, write_atomically
 from tripwright.llm.client import ChatEndpoint
 from tripwright.llm.endpoint import shown_url
+from tripwright.llm.http import named_key
 from tripwright.policies.endpoint import EndpointPolicy
 from tripwright.policies.settings import (
     CURES,
@@ -364,7 +365,7 @@ def _endpoint(settings: PolicySettings, dialect: Dialect) -> PolicyChoice:
     endpoint = ChatEndpoint(
         settings.base_url,
         settings.model,
-        api_key_env=settings.api_key_env,
+        api_key_env=named_key(settings.api_key_env),
         timeout_s=settings.timeout_s,
         max_retries=settings.max_retries,
         extra_body=extra,

@@ -48,6 +48,14 @@ def key_in(variable: str, whose: str) -> str:
     return key
 
 
+def named_key(variable: str) -> str:
+    """The variable of --api-key-env. Raises UserError where it is not set; the usual ones need not
+    be, for servers that want no key."""
+    if variable not in ("OPENAI_API_KEY", "ROLLOUT_API_KEY"):
+        key_in(variable, "--api-key-env")
+    return variable
+
+
 class Redaction:
     """Looks for every way in which a key is usually written: as it is, inside JSON or a URL, in
     base64 and in hexadecimal digits. It can be hidden from it: backwards, or in two parts."""

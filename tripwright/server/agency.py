@@ -80,7 +80,7 @@ def read_by_model(
     place: Place,
     account: Account | None = None,
 ) -> Understood:
-    if account is not None and account.is_spent:
+    if not text.strip() or (account is not None and account.is_spent):
         return desk.read(text, place)
     fields = desk.form(place)
     messages = [
@@ -92,7 +92,7 @@ def read_by_model(
         if not isinstance(answer, Completion):
             raise UserError(answer.message)
         if account is not None:
-            account.pay(answer.usage)
+            account.pay_reading(text, answer.usage)
         objects = _said(answer.text)
     except UserError as problem:
         say(f"warning: the endpoint did not read a traveller's words: {problem}")
@@ -160,6 +160,7 @@ def _said(text: str) -> list[tuple[str, Any, str]]:
 TRIPS = Counter("tripwright_trips_total", "Trips by how they ended.", ["status"])
 TRIP_SECONDS = Histogram("tripwright_trip_seconds", "Planning a trip, without its wait.")
 MOST_EXAMPLES = 2
+MOST_READ = 256  # texts whose readings are kept
 
 
 class GivenUp(Exception):
@@ -169,14 +170,13 @@ class GivenUp(Exception):
 class TooDear(Exception):
     """What models may cost today is used up."""
 
-    told = "What its model may cost a day is used up here: try again tomorrow."
-
 
 class Account:
     """What models cost, over all that is read and planned on a day."""
 
     def __init__(self, prices: Prices | None, store: TripStore):
         self._prices, self._store = prices, store
+        self.readings = dict[str, Mapping[str, float]]()  # by texts that no trip was made of yet
 
     def usd(self, usage: Mapping[str, float]) -> float:
         return self._prices.usd(usage) if self._prices else 0.0
@@ -184,6 +184,13 @@ class Account:
     def pay(self, usage: Mapping[str, float]) -> None:
         if usd := self.usd(usage):
             self._store.spent(usd)
+
+    def pay_reading(self, text: str, usage: Mapping[str, float]) -> None:
+        """The next trip of these words has it in its figures."""
+        self.pay(usage)
+        self.readings[text] = usage
+        if len(self.readings) > MOST_READ:
+            self.readings.pop(next(iter(self.readings)), None)
 
     @property
     def is_spent(self) -> bool:
@@ -234,6 +241,12 @@ class Agency:
     def is_spent(self) -> bool:
         return self.account is not None and self.account.is_spent
 
+    @property
+    def too_dear(self) -> str:
+        free = " or ".join(f"'{name}'" for name, each in self.planners.items() if not each.paid)
+        others = f", or now with the planner {free}" if free else ""
+        return f"What its model may cost a day is used up here: try again tomorrow{others}."
+
     def read(self, text: str) -> Understood:
         """What a traveller typed today. The page asks for the same words when it plans."""
         return self._read(text, date.today())
@@ -242,8 +255,8 @@ class Agency:
     def _read(self) -> Callable[[str, date], Understood]:
         if (reader := self.reader) is not None:
             more = (self.desk, self.place, self.account)
-            return lru_cache(256)(lambda text, today: read_by_model(reader, text, *more))
-        return lru_cache(256)(lambda text, today: self.desk.read(text, self.place))
+            return lru_cache(MOST_READ)(lambda text, today: read_by_model(reader, text, *more))
+        return lru_cache(MOST_READ)(lambda text, today: self.desk.read(text, self.place))
 
     def reworded(self, text: str, values: Json) -> str:
         """The words of a form that was changed: the request, and what it has no fields for."""
@@ -327,7 +340,7 @@ class TripJobs:
             except GivenUp:
                 pass
             except TooDear:
-                self._end(job, "failed", {"error": TooDear.told}, "max_cost_usd")
+                self._end(job, "failed", {"error": self._agency.too_dear}, "max_cost_usd")
             except Exception as error:
                 say(traceback.format_exc())
                 told = "The server failed on this trip; its log says why."
@@ -415,6 +428,7 @@ class _Job:
         self._tell, self._id, self._account = tell, trip["id"], account
         self._began, self._asked_at = time.monotonic(), 0.0
         self._paid = Counted[str]()
+        self._reading = account.readings.pop(trip["text"] or "", {})
 
     session: Session | None
 
@@ -424,6 +438,7 @@ class _Job:
             if self.session is not None
             else (Counted[str](), [])
         )
+        usage = Counted(usage) + Counted(self._reading)
         tokens = {name: int(usage[name]) for name in COUNTED[:2]}
         seconds = round(time.monotonic() - self._began, 2)
         cost = round(self._account.usd(usage), 6)

@@ -47,7 +47,7 @@ from tripwright.errors import named
 from tripwright.evals.report.page import page_file
 from tripwright.llm.endpoint import Budgets
 from tripwright.server import TripServer
-from tripwright.server.agency import Account, Agency, TooDear, TripJobs, changed, open_agency
+from tripwright.server.agency import Account, Agency, TripJobs, changed, open_agency
 from tripwright.server.chat_api import ChatRoutes
 from tripwright.server.guard import Strict, sendable
 from tripwright.server.runs import RunPages
@@ -234,6 +234,8 @@ class TripRoutes:
             ("/trips/{id}/swaps", "POST", self.swap, 201, Trip),
         ):
             told: dict[int | str, Any] = {status: {"model": model} if model else {}}
+            if status == 202:
+                told[200] = {"model": model, "description": "With `wait`: the finished trip"}
             how: dict[str, Any] = {"methods": [method], "status_code": status, "responses": told}
             router.add_api_route(path, route, response_model=None, **how)
 
@@ -357,7 +359,7 @@ class TripRoutes:
         """The trip, which is planned soon. Raises FormProblems."""
         planner = planner or self._agency.default_planner
         if named("planner", planner, self._agency.planners).paid and self._agency.is_spent:
-            raise HTTPException(503, TooDear.told)
+            raise HTTPException(503, self._agency.too_dear)
         old = self._own(request, replaces) if replaces is not None else {}
         if values is None:
             values = self._read(text or "")

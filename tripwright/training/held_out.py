@@ -48,6 +48,7 @@ from tripwright.evals.run_card import model_fingerprint, run_card
 from tripwright.files import json_object, write_atomically, write_json_lines
 from tripwright.inference.local import LocalPolicy, inspect_model, load_model
 from tripwright.inference.models import device_named, precision_named
+from tripwright.llm.http import named_key
 from tripwright.rewards.spec import terms
 from tripwright.runs import (
     BEST,
@@ -383,7 +384,7 @@ def examine(
     server, last = None, models[-1]
     if base_url is not None:
         config, _ = inspect_model(last, elsewhere=True)
-        server, named = server_at(base_url, config.vocab_size, api_key_env)
+        server, named = server_at(base_url, config.vocab_size, named_key(api_key_env))
         accepted, end = " or ".join(f"'{p}'" for p in models), Path(named).parts[-3:]
         models = [place for place in models if place.resolve().parts[-len(end) :] == end]
         if not models:

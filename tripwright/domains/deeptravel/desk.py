@@ -120,8 +120,8 @@ def form(place: Place) -> tuple[FormField, ...]:
     tools: frozenset[str] = source.ask.tools
     if not tools & {"flight_search", "train_search"} or "hotel_search" not in tools:
         raise UserError(
-            "A desk plans ways and stays, so flight_search or train_search has to be answered, and"
-            f" hotel_search: found {', '.join(sorted(tools))}."
+            "Trips need the tool hotel_search, and flight_search or train_search: answered here"
+            f" are only {', '.join(sorted(tools))}."
         )
     cities, first, last = tuple[str, ...](), *_bookable_days()
     if provider is not None:

@@ -21,6 +21,7 @@ from tripwright.domains.travelplanner.scoring.lines import BadLine, read_query
 from tripwright.errors import UserError, described
 from tripwright.files import Journal, check_new, json_lines, some_of, write_atomically
 from tripwright.llm.client import ChatEndpoint
+from tripwright.llm.http import named_key
 from tripwright.policies.settings import URL_NAMES
 from tripwright.progress import StatusLine
 from tripwright.runs import episode_lines, transcripts_at
@@ -68,7 +69,7 @@ class ModelFlags:
         return ChatEndpoint(
             self.base_url,
             self.model,
-            api_key_env=self.api_key_env,
+            api_key_env=named_key(self.api_key_env),
             timeout_s=self.timeout,
             max_retries=self.retries,
             temperature=temperature,
