@@ -9,6 +9,8 @@ import json
 import os
 import shlex
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -501,6 +503,14 @@ def trip_record(
 @pytest.fixture
 def trip_line() -> Callable[..., dict[str, Any]]:
     return trip_record
+
+
+def python(*words: str | Path, **how: Any) -> subprocess.CompletedProcess[str]:
+    """Python in a process of its own; `env` is added to this one's environment."""
+    env = {**os.environ, **how.pop("env", {})}
+    command = [sys.executable, *map(str, words)]
+    how = {"capture_output": True, "text": True, "timeout": 300, **how}
+    return subprocess.run(command, env=env, **how)
 
 
 # ---- training: a recipe whose stages take a second each, and made-up episodes for the arithmetic

@@ -2,13 +2,12 @@
 checkers see them, and each does what its command does."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import tripwright
+from tests.conftest import python
 from tests.files import write_lines
 from tripwright import PolicySettings, UserError, World
 
@@ -31,8 +30,7 @@ def test_importing_it_loads_no_other_module_of_the_house_and_no_large_library():
         "print([name for name in sys.modules if name.startswith('tripwright.')"
         " or name in ('pydantic', 'numpy', 'torch', 'importlib.metadata')])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
-    assert done.stdout.split() == [b"[]"]
+    assert python("-c", code, check=True).stdout == "[]\n"
 
 
 def test_every_name_is_there_and_documented_and_no_other():
@@ -59,8 +57,7 @@ def test_type_checkers_see_it(tmp_path):
     pytest.importorskip("mypy")
     assert (ROOT / "tripwright" / "py.typed").is_file()
     (tmp_path / "caller.py").write_text(CALLER)
-    command = [sys.executable, "-m", "mypy", str(tmp_path / "caller.py")]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    done = python("-m", "mypy", tmp_path / "caller.py", cwd=ROOT)
     told = done.stdout.splitlines()
     shown = [line.partition('Revealed type is "')[2].rstrip('"') for line in told if "note" in line]
     assert done.returncode == 0, done.stdout

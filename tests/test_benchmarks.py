@@ -3,14 +3,13 @@ is not looked at: figures of so little work say nothing."""
 
 import importlib.util
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from tests.conftest import python
 from tripwright.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -93,12 +92,6 @@ def test_it_runs(name, given, tmp_path, request):
     if "{data}" in SMALLEST[name]:
         places["data"] = request.getfixturevalue("travelplanner")
     words = SMALLEST[name].format(**places).split()
-    ended = subprocess.run(
-        [sys.executable, BENCHMARKS / f"{name}.py", *words],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
+    ended = python(BENCHMARKS / f"{name}.py", *words, cwd=ROOT)
     assert ended.returncode in (0, MAY_END_WITH.get(name, 0)), ended.stderr[-3000:]
     assert ended.stdout.strip()

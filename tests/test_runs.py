@@ -2,13 +2,12 @@
 version; one rule each."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.conftest import python
 from tripwright.errors import UserError
 from tripwright.files import Journal, keep_lines, whole_lines
 from tripwright.runs import (
@@ -92,7 +91,7 @@ def test_one_process_has_a_journal(tmp_path):
     with Journal(path, in_use="Taken."):
         with pytest.raises(UserError, match=r"^Taken\.$"):
             Journal(path, in_use="Taken.")
-        other = subprocess.run([sys.executable, "-c", again], capture_output=True, text=True)
+        other = python("-c", again)
         assert other.returncode and "Taken by another." in other.stderr
     with Journal(path, in_use="Taken."):
         pass

@@ -3,8 +3,7 @@ and how often it moves from one to another. Counted by playing one, in a process
 
 from __future__ import annotations
 
-import subprocess
-import sys
+from tests.conftest import python
 
 MOST_FILES = 28
 MOST_MOVES = 257
@@ -42,8 +41,5 @@ print(len(set(entered)), len(entered))
 
 
 def test_an_episode_is_followed_in_few_files_and_moves() -> None:
-    run = subprocess.run(
-        [sys.executable, "-c", EPISODE], capture_output=True, text=True, check=True
-    )
-    files, moves = map(int, run.stdout.split())
+    files, moves = map(int, python("-c", EPISODE, check=True).stdout.split())
     assert files <= MOST_FILES and moves <= MOST_MOVES

@@ -9,11 +9,11 @@ neither is a line of tripwright.
 from __future__ import annotations
 
 import importlib.util
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from tests.conftest import python
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = sorted(
@@ -65,8 +65,7 @@ def import_in_fresh_interpreter(
 ) -> tuple[str, list[str]]:
     """(what it printed, what else it did)"""
     standard_library = str(Path(importlib.util.__file__).parents[1])
-    command = [sys.executable, "-c", WATCH, str(package), standard_library, *modules]
-    done = subprocess.run(command, cwd=package.parent, capture_output=True, text=True, timeout=120)
+    done = python("-c", WATCH, package, standard_library, *modules, cwd=package.parent)
     assert done.returncode == 0, done.stderr
     return done.stdout, [line for line in done.stderr.splitlines() if line]
 

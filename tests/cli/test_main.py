@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import python
 from tripwright import __version__
 from tripwright.cli.main import main
 from tripwright.cli.verbs import Verb, all_verbs
@@ -197,12 +198,6 @@ def test_every_verb_has_help_with_examples_and_one_word_for_one_thing(verb, type
     assert ("--base-url, --endpoint" in options) == ("--api-key-env" in options)
 
 
-def in_a_process(script: str, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, cwd=folder, timeout=120
-    )
-
-
 def test_no_help_page_loads_what_works():
     """All in one process, as each verb's module is loaded on top of the others. Domains are loaded
     by the help of verbs that list their names."""
@@ -216,7 +211,7 @@ for words in ["", *(verb.words for verb in all_verbs())]:
     assert not loaded, (words, loaded)
     assert words or not any(name in sys.modules for name in {DOMAINS!r})
 """
-    done = in_a_process(script)
+    done = python("-c", script)
     assert done.returncode == 0, done.stderr
 
 
@@ -226,7 +221,7 @@ def test_a_misspelt_name_is_noticed_before_torch_is_loaded(tmp_path):
         f"for words in {MISSPELT!r}:\n"
         "    assert main(words.split()) == 2 and 'torch' not in sys.modules, words"
     )
-    done = in_a_process(script, tmp_path)
+    done = python("-c", script, cwd=tmp_path, env={"PYTHONPATH": str(ROOT)})
     assert done.returncode == 0 and done.stderr.count("\n") == len(MISSPELT), done.stderr
 
 
@@ -246,8 +241,5 @@ def test_ctrl_c_while_it_starts_is_no_traceback(tmp_path):
     """Before the front door is open: while what it needs is imported."""
     (tmp_path / "typer.py").write_text("raise KeyboardInterrupt\n")
     path = os.pathsep.join([str(tmp_path), *sys.path])
-    words = [sys.executable, "-m", "tripwright", "--help"]
-    process = subprocess.run(
-        words, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, timeout=60
-    )
-    assert (process.returncode, process.stdout, process.stderr) == (130, "", "")
+    done = python("-m", "tripwright", "--help", env={"PYTHONPATH": path})
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")

@@ -9,13 +9,12 @@ from tests.data.conftest import (
     collected,
     failed,
     read_lines,
-    samples_of,
     stopped,
     turns,
     unscored,
 )
 from tripwright.data import trajectories as collecting
-from tripwright.data.trajectories import ONE_OF_MANY, collect, open_runs
+from tripwright.data.trajectories import collect, open_runs
 from tripwright.domains import face_named
 from tripwright.errors import UserError
 
@@ -78,9 +77,8 @@ def more_after(line: Line) -> None:
 
 
 def thought_not_closed(line: Line) -> None:
-    turns(line)[0]["text"] = "<think>Hm. " + turns(line)[0]["text"].replace("<think>", "").replace(
-        "</think>", ""
-    )
+    unmarked = turns(line)[0]["text"].replace("<think>", "").replace("</think>", "")
+    turns(line)[0]["text"] = f"<think>Hm. {unmarked}"
 
 
 def fenced(line: Line) -> None:
@@ -162,19 +160,6 @@ def test_other_rules_are_judged_again_in_the_world(copied, world, tmp_path):
         for line in read_lines(tmp_path / "out.jsonl")
     )
     assert collect(open_runs([folder]), tmp_path / "official.jsonl", rules="official")["kept"] == 6
-
-
-def test_samples_of_one_request(copied, tmp_path):
-    folder = copied("planner_r1", lambda lines: samples_of(lines[0], 4))
-
-    def ids(most: int | None) -> list[str]:
-        found = collected(folder, tmp_path / "out.jsonl", most)
-        assert found["dropped"] == ({} if most is None else {ONE_OF_MANY: 4 - most})
-        assert found["requests"] == 1
-        return [line["id"][-3:] for line in read_lines(tmp_path / "out.jsonl")]
-
-    assert ids(None) == ["s00", "s01", "s02", "s03"]
-    assert ids(2) == ["s00", "s01"]
 
 
 def test_the_order_in_which_episodes_ended_does_not_matter(copied, tmp_path):

@@ -99,10 +99,8 @@ def as_a_function(line: Line) -> None:
     """The paper's own way of writing a call."""
     turn = turns(line)[0]
     call = ", ".join(f'{name}="{value}"' for name, value in turn["call"]["arguments"].items())
-    turn["text"] = (
-        turn["text"].partition("<tool_call>")[0]
-        + f"<tool_call>{turn['call']['name']}({call})</tool_call>"
-    )
+    before = turn["text"].partition("<tool_call>")[0]
+    turn["text"] = f"{before}<tool_call>{turn['call']['name']}({call})</tool_call>"
 
 
 def swap(turn: int, old: str, new: str) -> Callable[[Line], None]:
@@ -181,10 +179,8 @@ def test_a_line_of_another_kind_is_no_episode_of_the_run(copied, made, tmp_path)
     with pytest.raises(UserError, match="transcripts.jsonl:7: not an episode of a run"):
         collected(copied("deeptravel_cards", change), tmp_path / "out.jsonl")
     with pytest.raises(UserError, match="request field 'origin'"):
-        collected(
-            copied("deeptravel_cards", lambda lines: [{**lines[0], "request": {}}], name="empty"),
-            tmp_path / "out.jsonl",
-        )
+        emptied = lambda lines: [{**lines[0], "request": {}}]  # noqa: E731
+        collected(copied("deeptravel_cards", emptied, name="empty"), tmp_path / "out.jsonl")
 
 
 # ---- told and exported
@@ -226,25 +222,16 @@ def test_messages_say_whether_there_were_wishes(errands, tmp_path):
 
 
 def asked(number: int, level: str, wishes: bool, **more: Any) -> TravelRequest:
-    fields = {
-        "id": f"r{number}",
-        "query": f"Trip {number}",
-        "origin": "A",
-        "destination": "B",
-        "depart_date": "2026-06-26",
-        "level": level,
-    }
-    return TravelRequest.model_validate(
-        {**fields, **({"transport": "train"} if wishes else {}), **more}
-    )
+    way = {"origin": "A", "destination": "B", "depart_date": "2026-06-26"}
+    fields = {"id": f"r{number}", "query": f"Trip {number}", "level": level, **way}
+    wished = {"transport": "train"} if wishes else {}
+    return TravelRequest.model_validate({**fields, **wished, **more})
 
 
 def test_parts_keep_the_mix_of_levels_and_wishes_and_can_be_played(tmp_path):
     kinds = [("easy", True), ("easy", False), ("hard", True), ("hard", False)]
-    write_requests(
-        tmp_path / "all.jsonl",
-        [asked(10 * i + j, *kind) for i, kind in enumerate(kinds) for j in range(10)],
-    )
+    made = [asked(10 * i + j, *kind) for i, kind in enumerate(kinds) for j in range(10)]
+    write_requests(tmp_path / "all.jsonl", made)
     merged = merge([tmp_path / "all.jsonl"])
     parts = divide(merged.requests, {"train": 28, "validation": 8}, seed=1)
     for name, n in (("train", 7), ("validation", 2), (REST, 1)):
@@ -255,9 +242,8 @@ def test_parts_keep_the_mix_of_levels_and_wishes_and_can_be_played(tmp_path):
     read = {name: read_requests(path) for name, path in places.items()}  # as a run reads them
     given = {request.id: request for request in read_requests(tmp_path / "all.jsonl")}
     assert all(given[request.id] == request for part in read.values() for request in part)
-    assert not {request.id for request in read["train"]} & {
-        request.id for request in read["validation"]
-    }
+    train, validation = ({request.id for request in read[part]} for part in parts if part != REST)
+    assert not train & validation
 
 
 def test_requests_of_one_id_are_refused(tmp_path):

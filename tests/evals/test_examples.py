@@ -1,13 +1,11 @@
 """The programs in examples/ run as a user runs them, each in a process of its own and an empty
 folder."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.conftest import python
 from tripwright.world.generator import build_world
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -29,13 +27,8 @@ PROGRAMS = (
 
 
 def run(name: str, folder: Path, *words: str) -> str:
-    done = subprocess.run(
-        [sys.executable, str(EXAMPLES / name), *words],
-        cwd=folder,
-        env={**os.environ, "PYTHONWARNINGS": "error::SyntaxWarning"},
-        capture_output=True,
-        text=True,
-    )
+    strict = {"PYTHONWARNINGS": "error::SyntaxWarning"}
+    done = python(EXAMPLES / name, *words, cwd=folder, env=strict)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -3,6 +3,7 @@
 import resource
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -46,18 +47,9 @@ def test_threads_that_ask_at_once_have_one_each_and_no_more_are_made(kept):
     client = kept.client
     kept.together = threading.Barrier(8)  # answers nobody before eight ask
     for _ in range(3):
-        found: list[Completion | Fault] = []
-        threads = [
-            threading.Thread(
-                target=lambda into: into.append(client.complete(MESSAGES)), args=(found,)
-            )
-            for _ in range(8)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert len(found) == 8 and all(isinstance(each, Completion) for each in found)
+        with ThreadPoolExecutor(8) as pool:
+            found = pool.map(lambda _: client.complete(MESSAGES), range(8))
+            assert all(isinstance(each, Completion) for each in found)
     assert len(kept.ports) == 24 and len(set(kept.ports)) == 8
 
 

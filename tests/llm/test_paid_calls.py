@@ -4,6 +4,7 @@ adds up."""
 import json
 import threading
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +25,8 @@ def says(
     text: str = "Hello.", prompt: int = 100, completion: int = 10, **more: float
 ) -> Completion:
     call = RequestedCall("c1", "get_cities", '{"state": "Texas"')
-    return Completion(
-        text,
-        (call,),
-        "stop",
-        {"prompt_tokens": float(prompt), "completion_tokens": float(completion), **more},
-    )
+    usage = {"prompt_tokens": float(prompt), "completion_tokens": float(completion), **more}
+    return Completion(text, (call,), "stop", usage)
 
 
 def request(episode: str = "q1", step: int = 2, messages: Any = MESSAGES) -> CallKey:
@@ -94,11 +91,8 @@ def test_lines_of_finished_episodes_go_and_the_file_with_the_last(tmp_path):
         calls.keep(request(episode), says(episode))
     calls.close(all_done=False)
     path = tmp_path / "calls.jsonl"
-    calls = calls_at(
-        tmp_path,
-        finished=("q1",),
-        usage={"requests": 1, "prompt_tokens": 100, "completion_tokens": 10},
-    )
+    usage = {"requests": 1, "prompt_tokens": 100, "completion_tokens": 10}
+    calls = calls_at(tmp_path, finished=("q1",), usage=usage)
     assert [json.loads(line)["episode"] for line in path.read_text().splitlines()] == ["q2"]
     assert calls.usage["requests"] == 2 and calls.find(request("q1")) is None
     calls.close(all_done=True)
@@ -119,9 +113,8 @@ def test_nothing_is_sent_once_the_money_is_spent(tmp_path):
     assert later.find(request(step=0)) == says()  # what is paid for is still played
     with pytest.raises(CostLimitReached):
         later.ask(request(step=2), never)
-    assert isinstance(
-        calls_at(tmp_path, prices=limited(0.001)).ask(request(step=2), says), Completion
-    )
+    richer = calls_at(tmp_path, prices=limited(0.001))
+    assert isinstance(richer.ask(request(step=2), says), Completion)
 
 
 def test_earlier_episodes_count_towards_the_limit(tmp_path):
@@ -162,14 +155,8 @@ def test_what_comes_after_the_end_is_remembered_by_nobody(tmp_path):
 
 def test_many_threads_write_whole_lines(tmp_path):
     calls = calls_at(tmp_path)
-    threads = [
-        threading.Thread(target=calls.keep, args=(request(f"q{i}"), says("x" * 5000)))
-        for i in range(20)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(20) as pool:
+        list(pool.map(lambda i: calls.keep(request(f"q{i}"), says("x" * 5000)), range(20)))
     later = calls_at(tmp_path)
     assert all(later.find(request(f"q{i}")) == says("x" * 5000) for i in range(20))
 

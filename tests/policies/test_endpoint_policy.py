@@ -38,9 +38,7 @@ from tripwright.world.store import World
 
 Outcome = Completion | Fault | BaseException
 ANSWER = Completion(
-    "<answer>[]</answer>",
-    (),
-    "stop",
+    *("<answer>[]</answer>", (), "stop"),
     {"prompt_tokens": 10.0, "completion_tokens": 4.0, "seconds": 0.5},
 )
 NANO = 3  # of `world`
@@ -162,12 +160,8 @@ def test_arguments_that_are_no_object_are_the_models_format_error(world, argumen
 
 
 def test_half_a_surrogate_pair_can_be_sent_again(world):
-    as_text = Completion(
-        r'<tool_call>{"name":"get_cities","arguments":{"state":"\ud801"}}</tool_call>',
-        (),
-        "stop",
-        {},
-    )
+    said = r'<tool_call>{"name":"get_cities","arguments":{"state":"\ud801"}}</tool_call>'
+    as_text = Completion(said, (), "stop", {})
     script = Script(called(("get_cities", '{"state": "\\ud800"}')), as_text, ANSWER)
     transcript = play_one(world, script).transcript
     assert transcript.stop_reason is StopReason.ANSWER and len(transcript.calls) == 2
@@ -377,11 +371,8 @@ def test_a_dead_endpoint_is_not_asked_for_ever(world):
 @pytest.mark.parametrize("kind", ["rejected", "rate_limit"])
 def test_refused_requests_do_not_count_as_a_dead_endpoint(world, kind):
     script = Script(Fault(kind, "bad"))
-    assert (
-        len(list(policy(script, concurrency=1).play(session(world) for _ in range(30))))
-        == len(script.requests)
-        == 30
-    )
+    played = list(policy(script, concurrency=1).play(session(world) for _ in range(30)))
+    assert len(played) == len(script.requests) == 30
 
 
 def test_nothing_is_asked_any_more_when_nobody_listens(world):

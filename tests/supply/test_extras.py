@@ -3,13 +3,13 @@
 import ast
 import importlib.metadata
 import re
-import subprocess
 import sys
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+from tests.conftest import python
 from tripwright.cli.main import extra_of, main
 from tripwright.cli.verbs import all_verbs
 
@@ -77,12 +77,7 @@ def test_a_verb_without_its_extra_says_so_in_one_line(words, world, tmp_path):
     assert words in {verb.words for verb in all_verbs()}
     extras = ",".join(name for name in imported() if extra_of(name) not in (None, "dev"))
     given = WORDS[words].format(world=world, folder=tmp_path).split()
-    ended = subprocess.run(
-        [sys.executable, "-c", WITHOUT, extras, *words.split(), *given],
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
+    ended = python("-c", WITHOUT, extras, *words.split(), *given)
     last = ended.stderr.splitlines()[-1]
     assert ended.returncode == 2 and "Traceback" not in ended.stderr, ended.stderr
     assert "pip install 'tripwright[" in last, ended.stderr

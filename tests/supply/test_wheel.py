@@ -1,15 +1,13 @@
 """The wheel as it would be published: alone, with the core's dependencies and no others, it judges
 a plan; and what it says of itself is so."""
 
-import os
-import subprocess
-import sys
 import zipfile
 from email.parser import Parser
 from pathlib import Path
 
 import pytest
 
+from tests.conftest import python
 from tests.supply.test_extras import WITHOUT, imported
 from tripwright import __version__
 from tripwright.cli.main import extra_of
@@ -21,8 +19,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("dist")
-    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
-    subprocess.run(build, cwd=ROOT, check=True, capture_output=True)
+    python("-m", "hatchling", "build", "-t", "wheel", "-d", folder, cwd=ROOT, check=True)
     (wheel,) = folder.glob("*.whl")
     return wheel
 
@@ -33,13 +30,8 @@ def test_it_judges_a_plan_without_any_extra(wheel, tmp_path):
     extras = ",".join(name for name in imported() if extra_of(name) is not None)
 
     def run(words: str) -> str:
-        ended = subprocess.run(
-            [sys.executable, "-P", "-c", WITHOUT, extras, *words.split()],
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(tmp_path / "site")},
-            capture_output=True,
-            text=True,
-        )
+        alone = {"cwd": tmp_path, "env": {"PYTHONPATH": str(tmp_path / "site")}}
+        ended = python("-P", "-c", WITHOUT, extras, *words.split(), **alone)
         assert ended.returncode == 0, ended.stderr
         return ended.stdout
 

@@ -1,13 +1,12 @@
 """No room left in the middle of a run: it stops, says where, and the same command goes on."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.conftest import python
 from tripwright.cli.main import main
 from tripwright.domains.deeptravel.sandbox.store import Store
 from tripwright.runs import TRANSCRIPTS, episodes
@@ -81,8 +80,6 @@ with Journal(Path(sys.argv[1])) as journal:
     limit(resource.RLIM_INFINITY)
     journal.append({{"n": 3}})
 """
-    ran = subprocess.run(
-        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True
-    )
+    ran = python("-c", code, path, check=True)
     assert ran.stdout.strip() == str(path)
     assert [json.loads(line)["n"] for line in path.read_text().splitlines()] == [1, 3]

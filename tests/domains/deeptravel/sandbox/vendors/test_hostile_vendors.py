@@ -2,13 +2,12 @@
 packs, tests/llm/test_client.py says: both ask through one `Endpoint`."""
 
 import base64
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
+from tests.conftest import python
 from tripwright.domains.deeptravel.sandbox.provider import load_services
 from tripwright.domains.deeptravel.sandbox.sandbox import Sandbox
 from tripwright.llm.http import ProviderFault, Redaction
@@ -55,7 +54,7 @@ before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 fault = fault_at({raw(endless).url!r}, timeout_s=30)
 print(fault.kind, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024, fault)
 """
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    ran = python("-c", code)
     kind, grown_mb, *message = ran.stdout.split()
     assert kind == "bad_response" and "more than 16 MB" in " ".join(message), ran.stderr
     assert int(grown_mb) < 80, ran.stdout

@@ -1,13 +1,12 @@
 """From one TOML file to who answers which tool."""
 
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.conftest import python
 from tripwright.domains.deeptravel.sandbox.provider import load_services
 from tripwright.domains.deeptravel.tools.answers import RECORDS
 from tripwright.errors import UserError
@@ -69,12 +68,7 @@ def test_what_a_vendor_needs_is_imported_only_when_it_is_named(tmp_path):
     (tmp_path / "mine.py").write_text("def search(query):\n    return []\n")
     imported = "from tripwright.domains.deeptravel.sandbox.provider import load_services"
     code = f"import sys; {imported}; load_services(sys.argv[1]); print(*sys.modules)"
-    ran = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "live.toml")],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    ran = python("-c", code, tmp_path / "live.toml", check=True)
     unneeded = {"httpx2", "mcp", "anyio", "torch"}
     assert not set(ran.stdout.split()) & unneeded
 
