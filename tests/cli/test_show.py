@@ -123,14 +123,6 @@ def test_what_is_wrong_stands_under_what_it_concerns(query, world):
     assert lines[lines.index("✗ A new rule") + 1] == "Says why."
 
 
-def test_colours_are_only_for_terminals(query, world, shown):
-    plan = proven(query, world)
-    verdict = judge(query, plan, world, "strict")
-    view = plan_view(query, plan, verdict)
-    assert "\x1b[32m✓ passes" in plan_text(view, verdict, colour=True)
-    assert "\x1b" not in shown("{p}/plans.jsonl {w}")
-
-
 def test_a_day_that_the_plan_lacks_is_shown(query, world):
     plan = proven(query, world)[:1]
     verdict = judge(query, plan, world, "strict")

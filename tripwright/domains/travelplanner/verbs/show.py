@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
-from collections.abc import Callable
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -22,14 +20,12 @@ from tripwright.domains.travelplanner.rules.strict_reading import read_plan as r
 from tripwright.domains.travelplanner.scoring.lines import PlanLine, read_plan
 from tripwright.domains.travelplanner.scoring.score import judge_line, score_line
 from tripwright.errors import UserError, printable
-from tripwright.progress import terminal
 from tripwright.runs import transcripts_in
 from tripwright.verdict import State, Verdict
 from tripwright.world.store import World
 
 SIGNS = {State.PASSED: "✓", State.FAILED: "✗", State.NOT_APPLICABLE: "–", State.NOT_EVALUATED: "–"}
 ASIDE = {State.NOT_APPLICABLE: ": not asked for", State.NOT_EVALUATED: ": not evaluated"}
-_COLOURS = {"✓": "32", "✗": "31", "–": "2"}
 
 
 def show(  # long: most of it is help
@@ -68,9 +64,7 @@ def show(  # long: most of it is help
         if place and entry.query and verdict and verdict.final and rules in BY_ROWS:
             hours = timetable(read_strictly(entry.query, entry.plan, place))
         view = plan_view(entry.query, entry.plan, verdict, _notes(entry, place), hours)
-        screen = terminal(sys.stdout)
-        colour = screen.isatty() and "NO_COLOR" not in os.environ
-        typer.echo(plan_text(view, verdict, colour), file=screen if colour else None)
+        typer.echo(plan_text(view, verdict))
         if plan_file.suffix == ".jsonl" and line is None:
             print(f"this is {plan_file}:{entry.number}; --line N shows another", file=sys.stderr)
 
@@ -97,47 +91,39 @@ def _notes(entry: PlanLine, world: World | None) -> list[str]:
 # ---- text for a terminal
 
 
-Sign = Callable[[str, str], str]  # (sign, words) → a piece of a line
-
-
-def plan_text(view: TripView, verdict: Verdict | None = None, colour: bool = False) -> str:
+def plan_text(view: TripView, verdict: Verdict | None = None) -> str:
     """Prices stand before the names, in a column of their own: names of wide characters or of any
     length then push nothing out of place."""
-
-    def sign(which: str, words: str) -> str:
-        text = f"{which} {words}"
-        return f"\x1b[{_COLOURS[which]}m{text}\x1b[0m" if colour else text
-
     lines = [view.title]
     if verdict:
-        lines.append(sign("✓" if view.passed else "✗", verdict_words(verdict)))
+        lines.append(f"{'✓' if view.passed else '✗'} {verdict_words(verdict)}")
     lines += view.notes
     is_judged = any(check.group == "commonsense" for check in view.checks)
     for part in view.parts:
-        lines += ["", *_day(part, is_judged, view.cost is not None, sign)]
+        lines += ["", *_day(part, is_judged, view.cost is not None)]
     if view.cost is not None:
         by_kind = costs_by_kind(verdict).items()
         lines += ["", "Costs", *(f"  {kind:<12} {usd(cost):>11}" for kind, cost in by_kind)]
-        lines.append(_total(view.cost, view.budget, sign))
+        lines.append(_total(view.cost, view.budget))
     for group, checks in groupby(view.checks, key=attrgetter("group")):
         lines += ["", f"{group.capitalize()} constraints"]
         for check in checks:
             state = State(check.state)
-            lines.append(f"  {sign(SIGNS[state], check.title + ASIDE.get(state, ''))}")
+            lines.append(f"  {SIGNS[state]} {check.title}{ASIDE.get(state, '')}")
             if state is State.FAILED:
                 lines += [f"      {detail}" for detail in check.details]
     return "\n".join(lines)
 
 
-def _day(part: PlanPart, is_judged: bool, priced: bool, sign: Sign) -> list[str]:
+def _day(part: PlanPart, is_judged: bool, priced: bool) -> list[str]:
     title = f"{part.title} {part.date or ''}".rstrip()
     if part.remarks or any(item.remarks for item in part.items):
-        title = sign("✗", title)
+        title = f"✗ {title}"
     elif is_judged and part.items and part.date:
-        title = sign("✓", title)
+        title = f"✓ {title}"
     cost = f"  {usd(part.cost)}" if part.cost is not None else ""
     lines = [f"{title}  {part.where}{cost}"]
-    lines += [f"    {sign('✗', remark)}" for remark in part.remarks]
+    lines += [f"    ✗ {remark}" for remark in part.remarks]
     timed = any(item.starts for item in part.items)
     for item in part.items:
         price = "" if item.cost is None else usd(item.cost)
@@ -145,15 +131,15 @@ def _day(part: PlanPart, is_judged: bool, priced: bool, sign: Sign) -> list[str]
         prices = f"{price:>11}  " if priced else ""
         hour = f"{(item.starts or '')[11:]:<6}" if timed else ""
         lines.append(f"  {item.label:<9} {prices}{hour}{item.text}{count}")
-        lines += [f"  {'':<9} {' ' * len(prices)}{sign('✗', remark)}" for remark in item.remarks]
+        lines += [f"  {'':<9} {' ' * len(prices)}✗ {remark}" for remark in item.remarks]
     return lines
 
 
-def _total(cost_usd: float, budget_usd: float | None, sign: Sign) -> str:
-    within = sign("–", "the request states no budget")
+def _total(cost_usd: float, budget_usd: float | None) -> str:
+    within = "– the request states no budget"
     if budget_usd is not None:
         left, budget = budget_usd - cost_usd, usd(budget_usd)
-        within = sign("✓", f"{usd(left)} of {budget} left")
+        within = f"✓ {usd(left)} of {budget} left"
         if left < 0:
-            within = sign("✗", f"{usd(-left)} over the budget of {budget}")
+            within = f"✗ {usd(-left)} over the budget of {budget}"
     return f"  {'total':<12} {usd(cost_usd):>11}  {within}"
