@@ -125,8 +125,8 @@ EPISODE = "episode"  # key in a sample's store: one line of transcripts.jsonl
 def episode(
     tasks: Mapping[str, Trip], dialect: Dialect, native_tools: bool, samples: int
 ) -> Solver:
-    """Inspect's model plays the sample's task to its end; its record is kept. `tasks` by sample
-    id."""
+    """Inspect's model plays the sample's task to its end; its record is kept, of an episode without
+    a verdict too, which is an error. `tasks` by sample id."""
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         trip = tasks[str(state.sample_id)]
@@ -135,8 +135,15 @@ def episode(
         session = open_session(trip, dialect)
         await converse(session, native_tools)
         finished = await to_thread.run_sync(close_session, session)
-        record = json.loads(json.dumps(finished.record()))
-        _keep(state, record, session.transcript, str(state.model))
+        state.store.set(EPISODE, json.loads(json.dumps(finished.record())))
+        transcript = session.transcript
+        turns = ["", *(each.text for each in transcript.segments if each.role == "assistant")]
+        said = turns[-1] if transcript.answer is None else transcript.answer  # shown first
+        state.messages = chat_messages(transcript, "native", [])
+        state.output = ModelOutput.from_content(str(state.model), said)
+        state.completed = True
+        if finished.verdict is None:
+            raise EpisodeFault(transcript.fault or "unscored for an unknown reason")
         return state
 
     return solve
@@ -158,19 +165,6 @@ async def converse(session: Session, native_tools: bool) -> None:
             session.overflow()
         else:  # in a thread, because a live tool may take seconds
             await to_thread.run_sync(take, session, completion)
-
-
-def _keep(state: TaskState, record: dict[str, Any], transcript: Transcript, model: str) -> None:
-    """The viewer shows the answer first, or else the last turn. Raises EpisodeFault for an episode
-    without a verdict, which is kept all the same."""
-    turns = ["", *(each.text for each in transcript.segments if each.role == "assistant")]
-    said = turns[-1] if transcript.answer is None else transcript.answer
-    state.store.set(EPISODE, record)
-    state.messages = chat_messages(transcript, "native", [])
-    state.output = ModelOutput.from_content(model, said)
-    state.completed = True
-    if record["verdict"] is None:
-        raise EpisodeFault(transcript.fault or "unscored for an unknown reason")
 
 
 @metric(scores="unreduced")
