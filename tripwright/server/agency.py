@@ -60,7 +60,7 @@ from tripwright.policies.settings import PolicySettings
 from tripwright.server import TripServer
 from tripwright.server.serving import say
 from tripwright.server.store import TripStore, now
-from tripwright.transcript import ToolCall
+from tripwright.transcript import ToolCall, Transcript
 
 PROMPT = """A traveller's words follow. Fill this form from them.
 
@@ -433,16 +433,12 @@ class _Job:
     session: Session | None
 
     def figures(self) -> dict[str, Any]:
-        usage, calls = (
-            (self.session.transcript.usage, self.session.transcript.calls)
-            if self.session is not None
-            else (Counted[str](), [])
-        )
-        usage = Counted(usage) + Counted(self._reading)
+        played = self.session.transcript if self.session is not None else Transcript()
+        usage = Counted(played.usage) + Counted(self._reading)
         tokens = {name: int(usage[name]) for name in COUNTED[:2]}
         seconds = round(time.monotonic() - self._began, 2)
         cost = round(self._account.usd(usage), 6)
-        return {"seconds": seconds, "calls": len(calls), **tokens, "cost_usd": cost}
+        return {"seconds": seconds, "calls": len(played.calls), **tokens, "cost_usd": cost}
 
     def pay(self) -> None:
         """For what was said since it was last paid."""

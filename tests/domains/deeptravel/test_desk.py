@@ -309,6 +309,8 @@ def trains(depart_city_name, arrival_city_name, depart_date):
     times = {"departs_at": f"{depart_date}T09:00", "arrives_at": f"{depart_date}T12:00"}
     return [{"number": "T 1", "minutes": 180, "price": 60, "currency": "CHF", **times}]
 def rooms(city_name, checkin_date, checkout_date):
+    if city_name == "Full":
+        raise ValueError("No room of ours.")
     return [{"name": "Post", "price": 100, "currency": "CHF", "price_per": "night"}]
 """
 ABROAD = {"origin": "bad Ischl", "destination": "Zürich", "depart_date": "2027-03-05"}
@@ -386,6 +388,15 @@ def test_days_from_today_are_counted_where_days_are_real(abroad, words, first, l
         assert again.values == found.values and not again.unread
 
 
+def test_a_part_without_anything_says_what_the_tool_refused(abroad):
+    place = abroad("")
+    asked = DESK.request({**ABROAD, "destination": "Full"}, place)
+    there, stay, back = DESK.view(played(asked, place).record(), place).parts
+    assert not stay.items and "No room of ours." in stay.remarks[-1]
+    assert there.items and back.items and not (there.remarks or back.remarks)
+    assert "call" not in dict(there.items[0].facts)["Why"]
+
+
 def test_nothing_is_converted(abroad):
     place = abroad('currency = "EUR"')
     asked = DESK.request({**ABROAD, "total_budget": 5_000}, place)
@@ -409,5 +420,5 @@ def test_nothing_is_converted(abroad):
 
 
 def test_services_that_cannot_plan_a_trip_are_refused(abroad):
-    with pytest.raises(UserError, match="hotel_search: found train_search"):
+    with pytest.raises(UserError, match="only train_search"):
         DESK.form(abroad("", tools=""))

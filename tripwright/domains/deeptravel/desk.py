@@ -22,6 +22,7 @@ from typing import Any
 from tripwright.domains import travellers
 from tripwright.domains.deeptravel.cards import (
     CARDS,
+    REASONS,
     RISKS,
     UNITS,
     Cards,
@@ -35,7 +36,6 @@ from tripwright.domains.deeptravel.cards import (
     duration,
     read_cards,
     way_words,
-    why_words,
     words_of,
 )
 from tripwright.domains.deeptravel.expert.thoughts import people_words, wish_words
@@ -51,6 +51,7 @@ from tripwright.domains.deeptravel.requests.intents import (
     is_called,
     nights_of,
     prove,
+    stay_asked,
     unmet_way,
     way_asked,
 )
@@ -87,7 +88,7 @@ from tripwright.domains.place import Place
 from tripwright.domains.travellers import Takes
 from tripwright.domains.wording import capitalised
 from tripwright.errors import UserError, counted
-from tripwright.transcript import Transcript
+from tripwright.transcript import ToolCall, Transcript
 from tripwright.verdict import FORMAT, SCHEMA, Fact, Verdict
 from tripwright.world.store import World
 
@@ -482,14 +483,18 @@ def view(record: Mapping[str, Any], place: Place) -> TripView:
         cards = Cards(party=request.party_size)
     provider = world_at(place)
     spots = CityMap(provider.world, request.destination).spots if provider is not None else {}
-    parts = tuple(_placed(part, spots) for part in _parts(request, cards, problems))
+    calls = Transcript.from_json(record["transcript"]).calls
+    parts = tuple(
+        _placed(part if part.items else _explained(part, request, calls), spots)
+        for part in _parts(request, cards, problems)
+    )
     costs = [part.cost for part in parts if part.key != "visits"]
     known = [cost for cost in costs if cost is not None]
     booked: tuple[RideCard | StayCard, ...] = (*cards.outbound, *cards.stay, *cards.back)
     said = {card.price.currency for card in booked if card.price is not None}
     currencies = said - {None} or {request.currency}
     has_sum = known and len(known) == len(costs) and len(currencies) == 1
-    notes = [f"{words_of(risk, RISKS)}." for risk in cards.risks]
+    notes = [f"{words_of(risk, RISKS).partition(' [call ')[0]}." for risk in cards.risks]
     budget = request.total_budget if currencies == {request.currency} else None
     if request.total_budget is not None and budget is None:
         paid = " and ".join(sorted(map(str, currencies)))
@@ -564,6 +569,17 @@ def _parts(request: TravelRequest, cards: Cards, problems: Sequence[Problem]) ->
         yield PlanPart(name, TITLES[name], first, where, tuple(items), cost, about)
 
 
+def _explained(part: PlanPart, request: TravelRequest, calls: Sequence[ToolCall]) -> PlanPart:
+    """A part that has nothing, with what the tools refused its searches for."""
+    search = stay_asked(request) if part.key == "stay" else way_asked(request, part.key == "return")
+    told = {
+        f"{call.name.replace('_', ' ').capitalize()}: {call.rows.note}": None
+        for call in calls
+        if call.error and call.rows and call.rows.note and search.items() <= call.arguments.items()
+    }
+    return part if part.key == "visits" else replace(part, remarks=(*part.remarks, *told))
+
+
 def _about(problems: Sequence[Problem], path: str) -> tuple[str, ...]:
     """What is wrong with a part as a whole ("stay"), or with something of a recommendation
     ("stay.0.")."""
@@ -589,7 +605,8 @@ def _items(card: Card, party: int, second: bool, remarks: tuple[str, ...]) -> It
         yield Item("attraction", "Sight", card.name, evidence=at, facts=facts, remarks=remarks)
         yield Item(way.mode, "Way there", way_words(way), evidence=(way.call, way.row))
         return
-    why = why_words(card)
+    said = (words_of(reason, REASONS) for reason in card.reasons)
+    why = "; ".join(words.removesuffix(f" of call {card.call}") for words in said)
     starts = ends = None
     if isinstance(card, RideCard):
         begin, end = card.depart_place or card.depart_city, card.arrive_place or card.arrive_city

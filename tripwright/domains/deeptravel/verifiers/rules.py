@@ -498,8 +498,7 @@ def parts_missing(trip: Itinerary) -> Problems:
     for part in asked_parts(trip.request):
         is_refused = any(each.field.startswith(f"{part}.") for each in trip.refused)
         if not trip.picks(part) and not is_refused:
-            what = "a recommendation with a row that was shown is missing"
-            yield problem(f"missing_{part}", part, what)
+            yield problem(f"missing_{part}", part, "nothing is recommended that was looked up")
 
 
 # ---- main requirement
