@@ -68,17 +68,8 @@ def word(folder: Path) -> Callable[..., list[object]]:
 
 
 def by(writer: Writer, *words: str) -> list[str]:
-    return [
-        "--model",
-        "m",
-        "--base-url",
-        writer.url,
-        "--retries",
-        "0",
-        "--concurrency",
-        "1",
-        *words,
-    ]
+    model = f"--model m --base-url {writer.url} --retries 0 --concurrency 1"
+    return [*model.split(), *words]
 
 
 def worded(folder: Path, out: Path) -> list[dict[str, Any]]:

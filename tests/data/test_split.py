@@ -70,13 +70,9 @@ def test_parts_depend_on_the_requests_and_the_seed_alone(official, tmp_path):
 @settings(max_examples=60, deadline=None)
 def test_parts_have_their_sizes_and_nearly_their_share_of_each_group(groups, cuts):
     domain = next(iter(domains().values()))
-    requests = [
-        SplitRequest(
-            domain, domain.requests.kind.model_validate(record(n, f"l{level}", 3)), "", str(n)
-        )
-        for level, count in enumerate(groups)
-        for n in range(count)
-    ]
+    numbered = [(n, f"l{level}") for level, count in enumerate(groups) for n in range(count)]
+    kind = domain.requests.kind.model_validate
+    requests = [SplitRequest(domain, kind(record(*each, 3)), "", str(each[0])) for each in numbered]
     total = len(requests)
     ends = [0, *sorted(cut % (total + 1) for cut in cuts)]
     sizes = {str(n): end - start for n, (start, end) in enumerate(pairwise(ends)) if end > start}

@@ -23,6 +23,10 @@ from tripwright.world.store import World
 Step = tuple[str, int]  # the request's text, and how many turns the model had had
 
 
+USAGE = {"prompt_tokens": 1000, "completion_tokens": 100}
+USAGE |= {"prompt_tokens_details": {"cached_tokens": 400}}
+
+
 @dataclass
 class PaidExpert:
     """Plays the expert by native tool calls. `moods` are statuses that the next answers get
@@ -31,13 +35,7 @@ class PaidExpert:
 
     turns: dict[str, list[str]]
     wait_s: float = 0.0
-    usage: Any = field(
-        default_factory=lambda: {
-            "prompt_tokens": 1000,
-            "completion_tokens": 100,
-            "prompt_tokens_details": {"cached_tokens": 400},
-        }
-    )
+    usage: Any = field(default_factory=lambda: USAGE)
     moods: list[int] = field(default_factory=list)
     headers: dict[str, str] = field(default_factory=dict)
     asked: Counter[Step] = field(default_factory=Counter)

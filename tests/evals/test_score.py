@@ -255,11 +255,9 @@ def test_honest_rates_count_further_rules_and_what_was_not_reached(world):
     tally = Tally()
     tally.add(query, verdict)
     passed = {name: Fact(name, State.PASSED) for name in ("is_not_absent", "is_kind")}
-    hard = {
-        "valid_cost": Fact("valid_cost", State.NOT_EVALUATED),
-        "valid_room_rule": Fact("valid_room_rule", State.PASSED),
-    }
-    hard["valid_cuisine"] = Fact("valid_cuisine", State.NOT_APPLICABLE)
+    states = {"valid_cost": State.NOT_EVALUATED, "valid_room_rule": State.PASSED}
+    states["valid_cuisine"] = State.NOT_APPLICABLE
+    hard = {name: Fact(name, state) for name, state in states.items()}
     tally.add(query, plan_verdict("strict", applicable_hard(query), passed, hard))
     summary = tally.summary("strict")
     assert counts_of(summary)["commonsense_micro"] == (1, 16)
@@ -268,11 +266,9 @@ def test_honest_rates_count_further_rules_and_what_was_not_reached(world):
     assert counts_of(summary)["hard_micro"] == counts_of(summary["honest"])["hard_micro"] == (1, 4)
     assert counts_of(summary["honest"])["hard_macro"] == (0, 2)
     named = summary["constraints"]
-    counts = [
-        (named[name]["numerator"], named[name]["denominator"])
-        for name in ("is_not_absent", "is_kind", "valid_cost")
-    ]
-    assert counts == [(1, 2), (1, 1), (0, 2)] and "valid_cuisine" not in named
+    counts = {name: (rate["numerator"], rate["denominator"]) for name, rate in named.items()}
+    assert counts["is_not_absent"] == (1, 2) and counts["is_kind"] == (1, 1)
+    assert counts["valid_cost"] == (0, 2) and "valid_cuisine" not in counts
 
 
 TEXT = "Please plan a 3-day trip from Homer to Aston for one person, from 2022-03-01 to 2022-03-03, with a budget of $1,000."
@@ -323,10 +319,8 @@ def test_submission_lines_go_by_text_then_by_idx_and_cannot_soften_the_request(w
     found = list(scored(path, world, queries))
     assert [line.verdict.final for line in found] == [False, True, False, False, False, False]
     assert [line.verdict.error == BAD_LINE for line in found] == [False] * 3 + [True] * 3
-    assert [(line.line.problem or "").partition(" of '")[0] for line in found[3:5]] == [
-        "unknown query: none of the 3",
-        "unknown query: none of the 3",
-    ]
+    for unknown in found[3:5]:
+        assert "unknown query: none of the 3" in (unknown.line.problem or "")
     assert "expected" in (found[5].line.problem or "")
 
 

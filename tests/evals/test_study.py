@@ -56,12 +56,8 @@ def errand(
     **more: Any,
 ) -> dict[str, Any]:
     """A line of transcripts as a run of travellers' requests (row D8) leaves it."""
-    call = ToolCall(
-        "flight_search",
-        {"depart_city_name": "Ashford", "arrival_poi": ""},
-        json.dumps(FLIGHTS.records()),
-        rows=FLIGHTS,
-    )
+    asked = {"depart_city_name": "Ashford", "arrival_poi": ""}
+    call = ToolCall("flight_search", asked, json.dumps(FLIGHTS.records()), rows=FLIGHTS)
     segments = [
         Segment("system", "SYSTEM PROMPT"),
         Segment("assistant", "<think>A SECRET THOUGHT</think>", call=call),

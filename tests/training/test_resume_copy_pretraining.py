@@ -2,7 +2,6 @@
 state."""
 
 import copy
-import itertools
 import random
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from tests.logits import same_weights
 from tripwright.training.sft import CopyPretraining, CopyPretrainingSettings, string
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -22,14 +22,13 @@ def steps(loop: CopyPretraining, most: int | None = None) -> list[dict[str, Any]
     return rows
 
 
+def learned(row: dict[str, Any]) -> tuple[Any, ...]:
+    return row["loss"], row["copy_length"], row["tokens"]
+
+
 def test_it_stops_at_max_steps(tiny_model):
-    rows = steps(
-        CopyPretraining(
-            tiny_model("qwen3", 50),
-            CopyPretrainingSettings(lengths=(4, 8), tokens_per_step=128, max_steps=7),
-            seed=0,
-        )
-    )
+    settings = CopyPretrainingSettings(lengths=(4, 8), tokens_per_step=128, max_steps=7)
+    rows = steps(CopyPretraining(tiny_model("qwen3", 50), settings, seed=0))
     assert len(rows) == 7 and {row["copy_length"] for row in rows} == {4}
     assert set(rows[0]) == {"loss", "copy_length", "grad_norm", "tokens", "tokens_per_second"}
     assert [row["tokens"] for row in rows] == [128 * (step + 1) for step in range(7)]
@@ -45,9 +44,8 @@ def test_it_goes_on_to_the_next_length_when_one_is_learned_and_ends_after_the_la
 
 def test_the_loss_is_that_of_the_repetition(tiny_model):
     model = tiny_model("qwen3", 50)
-    loop = CopyPretraining(
-        model, CopyPretrainingSettings(lengths=(6,), tokens_per_step=24, dtype="float32"), seed=3
-    )
+    settings = CopyPretrainingSettings(lengths=(6,), tokens_per_step=24, dtype="float32")
+    loop = CopyPretraining(model, settings, seed=3)
     rng = random.Random("3-0")
     ids = torch.tensor([string(rng, 50, 6)[0] for _ in range(2)])  # too short for a gap
     assert torch.equal(ids[:, :6], ids[:, 6:])
@@ -71,8 +69,5 @@ def test_it_goes_on_bit_for_bit_from_its_state(tiny_model):
         second = CopyPretraining(tiny_model("qwen3", 50, seed=9), settings, seed=2)
         second.load_state_dict(copy.deepcopy(first.state_dict()))
         rest = steps(second)
-        assert [(row["loss"], row["copy_length"], row["tokens"]) for row in rest] == [
-            (row["loss"], row["copy_length"], row["tokens"]) for row in expected[at:]
-        ]
-        pairs = itertools.zip_longest(whole.model.parameters(), second.model.parameters())
-        assert all(torch.equal(a, b) for a, b in pairs)
+        assert list(map(learned, rest)) == list(map(learned, expected[at:]))
+        assert same_weights(whole.model, second.model)

@@ -92,11 +92,5 @@ def test_what_is_in_no_table_is_counted_by_field_where_the_judge_looked():
     }
     assert in_no_table(judged(fact_record(False, None, *evidence))) == expected
     assert in_no_table(judged(None)) is None
-    assert (
-        in_no_table(
-            record(
-                verdict=verdict_record(False, {"commonsense": ["is_valid_information_in_sandbox"]})
-            )
-        )
-        is None
-    )
+    unjudged = verdict_record(False, {"commonsense": ["is_valid_information_in_sandbox"]})
+    assert in_no_table(record(verdict=unjudged)) is None

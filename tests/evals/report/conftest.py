@@ -69,11 +69,8 @@ def episode(
     **more: Any,
 ) -> dict[str, Any]:
     facts = {name: name not in failed for name in COMMONSENSE_NAMES}
-    verdict = verdict_record(
-        passed,
-        {"commonsense": facts, "hard": {"valid_cost": "valid_cost" not in failed}},
-        total_cost=90.0,
-    )
+    hard = {"valid_cost": "valid_cost" not in failed}
+    verdict = verdict_record(passed, {"commonsense": facts, "hard": hard}, total_cost=90.0)
     asked = {"asked": {group["name"]: group["asked"] for group in verdict["groups"]}}
     segments = [segment("user", REQUEST), *(each for turn in turns for each in turn)]
     request = {"org": "Northport", "dest": "Ashford", "days": 2, "level": "easy"}

@@ -92,14 +92,10 @@ def behaviour_of(tmp_path, make, episodes, **card):
 
 
 def test_mistakes_are_shares_of_calls_turns_and_episodes(tmp_path, make):
-    good = [
-        make.call("get_cities", state="S"),
-        make.call("search_flights", origin="A"),
-        make.turn(),
-    ]
-    failing_calls = [
-        make.call(name, "none", error=True) for name in ("search_hotels", "search_flights")
-    ]
+    good = [make.call("get_cities", state="S"), make.call("search_flights", origin="A")]
+    good.append(make.turn())
+    tools = ("search_hotels", "search_flights")
+    failing_calls = [make.call(name, "none", error=True) for name in tools]
     cut_off = make.episode("b", [*failing_calls, make.turn("?")], stop="max_turn_tokens", plan=None)
     found = mistakes(behaviour_of(tmp_path, make, [make.episode("a", good), cut_off]))
     counted = {name: (each.k, each.n) for name, each in found.items()}
@@ -176,13 +172,11 @@ def test_samples_of_a_query_are_one_query_in_every_interval(tmp_path, make):
     plans, answers = [], []
     for query, plan in enumerate([wrong, make.day, make.day]):
         for sample in range(8):
-            line = make.episode(
-                f"q{query}-s{sample:02d}", [make.call("search"), make.turn()], plan=(plan,)
-            )
+            turns = [make.call("search"), make.turn()]
+            line = make.episode(f"q{query}-s{sample:02d}", turns, plan=(plan,))
             line["request"]["query"] = f"trip {query}"
-            verifier = {
-                "turns": [{"problems": [{"kind": "invented_name"}] if plan is wrong else []}]
-            }
+            problems = [{"kind": "invented_name"}] if plan is wrong else []
+            verifier = {"turns": [{"problems": problems}]}
             plans.append(line)
             answers.append({**line, "domain": "deeptravel", "verifier": verifier})
     share = ratio_of([(8, 8), (0, 8), (0, 8)])

@@ -59,13 +59,9 @@ def episode(name: str, query: str, final: bool | None) -> str:
 def test_difficulty_is_one_minus_the_share_that_passed(tmp_path):
     run = tmp_path / "run"
     run.mkdir()
-    (run / "transcripts.jsonl").write_text(
-        episode("q1", "A", None)
-        + episode("q1", "A", True)
-        + episode("q2", "A", False)
-        + episode("q3", "B", None)
-        + episode("q4", "C", True)
-    )
+    tries = [("q1", "A", None), ("q1", "A", True), ("q2", "A", False), ("q3", "B", None)]
+    lines = [episode(*each) for each in (*tries, ("q4", "C", True))]
+    (run / "transcripts.jsonl").write_text("".join(lines))
     other = tmp_path / "more.jsonl"
     other.write_text(episode("q1", "A", False) + episode("q2", "A", False))
     tried = read_attempts([run, other])

@@ -59,24 +59,15 @@ class Changed:
 def made_by(provider: Any, world: World, count: int, **settings: Any) -> list[ProvenRequest]:
     sandbox = Sandbox(dict.fromkeys(provider.tools, provider), retries=Retries(most=0))
     places = named_places(",".join(world.cities), f"{world.dates[0]}..{world.dates[-1]}")
-    return make_requests(
-        TripSurvey(sandbox),
-        places,
-        count,
-        **settings,
-    )[0]
+    return make_requests(TripSurvey(sandbox), places, count, **settings)[0]
 
 
 def test_only_what_the_tools_can_answer_is_asked_for(world):
     flights = Changed(world, lambda tool, found: found, frozenset(("flight_search",)))
     made = made_by(flights, world, 12, weights=(1, 1, 0), seed=1)
     assert {intents.shape_of(request) for request, _ in made} == {"one_way"}
-    assert {wish for request, _ in made for wish in request.wishes} <= {
-        "transport",
-        "depart_after",
-        "arrive_by",
-        "total_budget",
-    }
+    wishes = {wish for request, _ in made for wish in request.wishes}
+    assert wishes <= {"transport", "depart_after", "arrive_by", "total_budget"}
     with pytest.raises(UserError, match="1 medium, 1 hard"):
         made_by(flights, world, 3, constraints="without", weights=(1, 1, 1))
     with pytest.raises(UserError, match="found poi_search"):
@@ -119,13 +110,11 @@ def test_amounts_in_two_currencies_are_never_added_up(world):
     times = (f"{day}T08:00", f"{day}T09:00", 60)
     flight = FlightOffer("A 1", "A", *ends, *times, price=Money(100.0, "USD"))
     stay = HotelOffer("H", "Y", "2026-06-26", "2026-06-28", price=Money(50.0, "EUR"))
-    trip = TravelRequest(
-        origin="X", destination="Y", depart_date="2026-06-26", nights=2, party_size=3
-    )
+    way = {"origin": "X", "destination": "Y", "depart_date": "2026-06-26"}
+    trip = TravelRequest(**way, nights=2, party_size=3)
     assert intents.total_of(trip, [flight], stay) is None
-    assert intents.total_of(trip, [flight], replace(stay, price=Money(50.0, "USD"))) == Money(
-        400.0, "USD"
-    )
+    in_dollars = replace(stay, price=Money(50.0, "USD"))
+    assert intents.total_of(trip, [flight], in_dollars) == Money(400.0, "USD")
     assert intents.total_of(trip, [flight], None) == Money(300.0, "USD")
     assert intents.total_of(trip, [replace(flight, price=None)], None) is None
 

@@ -134,9 +134,8 @@ def test_words_that_do_not_say_one_thing_are_refused(text, problem):
     ),
 )
 def test_what_no_words_can_say_gets_none(changed):
-    request = TravelRequest(
-        **{"origin": "A", "destination": "B", "depart_date": "2026-06-26", **changed}
-    )
+    way = {"origin": "A", "destination": "B", "depart_date": "2026-06-26"}
+    request = TravelRequest(**{**way, **changed})
     for seed in range(20):
         with pytest.raises(UnreadableRequest):
             word_request(random.Random(seed), request)

@@ -107,36 +107,20 @@ def test_longer_trips_visit_new_cities_of_the_state(query, plan, world):
 
     def route(*cities: str) -> list[tuple[int | None, str | None]]:
         days = [{**plan[0], "current_city": city} for city in cities]
-        evidence = (judge(five, days, world, "strict").group("commonsense").facts or {})[
-            "is_reasonable_visiting_city"
-        ].evidence
+        facts = judge(five, days, world, "strict").group("commonsense").facts or {}
+        evidence = facts["is_reasonable_visiting_city"].evidence
         return [(each.day, each.needed) for each in evidence]
 
-    assert (
-        route("from Homer to Aston", "Aston", "from Aston to Brook", "Brook", "from Brook to Homer")
-        == []
-    )
-    there_and_back = (
-        "from Homer to Aston",
-        "from Aston to Brook",
-        "from Brook to Aston",
-        "Aston",
-        "from Aston to Homer",
-    )
-    assert route(*there_and_back) == [(3, "a city not visited before")]
-    assert route(
-        "from Homer to Aston",
-        "from Aston to Homer",
-        "from Homer to Brook",
-        "Brook",
-        "from Brook to Homer",
-    ) == [(2, "a return to Homer on the last day, and not before")]
-    assert route(
-        "from Homer to Far", "Far", "from Far to Aston", "Aston", "from Aston to Homer"
-    ) == [
-        (1, "a city in Westland (Far is in Eastland)"),
-        (2, "a city in Westland (Far is in Eastland)"),
-    ]
+    out, on, back = "from Homer to Aston", "from Aston to Brook", "from Brook to Homer"
+    home = "from Aston to Homer"
+    assert route(out, "Aston", on, "Brook", back) == []
+    there_and_back = route(out, on, "from Brook to Aston", "Aston", home)
+    assert there_and_back == [(3, "a city not visited before")]
+    early = "a return to Homer on the last day, and not before"
+    assert route(out, home, "from Homer to Brook", "Brook", back) == [(2, early)]
+    elsewhere = "a city in Westland (Far is in Eastland)"
+    far = route("from Homer to Far", "Far", "from Far to Aston", "Aston", home)
+    assert far == [(1, elsewhere), (2, elsewhere)]
     assert route("from Homer to Aston", "Aston", "from Brook to Homer", "Homer", "Homer")[:1] == [
         (3, "a day that starts in Aston")
     ]
