@@ -144,3 +144,12 @@ def test_groups_that_agree_are_told_with_their_cause():
     figures = {"kept_groups": 0.0, "solved_groups": 0.97, "failed_groups": 0.03}
     (told,) = check(run(figures))
     assert "97%" in told.what
+
+
+def test_a_first_step_that_trains_nothing_is_told_at_once_with_its_cause():
+    figures = {"kept_groups": 0.0, "grad_norm": 0.0, "reward_mean": 0.0, "failed_groups": 1.0}
+    figures["stop_reasons"] = {"format_error": 0.94, "max_turn_tokens": 0.06}
+    told = check(run(figures, 1))
+    assert [warning.name for warning in told] == ["groups_agree", "stopped_by_length"]
+    assert "94%" in told[0].what
+    assert check(run({"kept_groups": 0.0}, 1)) == []  # a gradient of another term

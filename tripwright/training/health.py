@@ -164,13 +164,21 @@ def entropy_collapse(rows: Sequence[Row]) -> str | None:
 
 
 def groups_agree(rows: Sequence[Row]) -> str | None:
-    """Below a tenth, nine tenths of the rollouts teach nothing."""
+    """Below a tenth, nine tenths of the rollouts teach nothing. Where no step so far had a
+    gradient, the first one says so."""
     figures = ("kept_groups", "failed_groups", "solved_groups")
     kept, failed, solved = (_recent(rows, figure) for figure in figures)
-    if kept is None or kept >= 0.1 or len(rows) < START:
+    idle = all(row.get("kept_groups") == 0 == row.get("grad_norm") for row in rows)
+    if kept is None or kept >= 0.1 or (len(rows) < START and not idle):
         return None
     is_told = failed is not None and solved is not None
     why = f": none passes in {failed:.0%}, all pass in {solved:.0%}" if is_told else ""
+    if idle:
+        why += f" (mean reward {_recent(rows, 'reward_mean') or 0:.3g}), so nothing was trained"
+    stops = rows[-1].get("stop_reasons")
+    if isinstance(stops, dict) and (shares := {n: s for n, v in stops.items() if (s := number(v))}):
+        most = max(shares, key=shares.__getitem__)
+        why += f"; {shares[most]:.0%} of episodes end with '{most}'"
     return f"only {kept:.1%} of groups differ in reward{why}"
 
 
@@ -253,9 +261,13 @@ PATTERNS: dict[str, tuple[Condition, str]] = {
     ),
     "groups_agree": (
         groups_agree,
-        "Take easier trips or a denser reward where all fail, harder trips where all pass.",
+        "Take a cold start, easier trips or a denser reward where all fail, harder trips where all"
+        " pass.",
     ),
-    "stopped_by_length": (stopped_by_length, "Raise that limit, or shorten the tools' answers."),
+    "stopped_by_length": (
+        stopped_by_length,
+        "Raise that limit, shorten the tools' answers, or imitate longer first.",
+    ),
     "cut_turns": (
         _limit(
             "cut_turns",
