@@ -119,10 +119,11 @@ def test_epochs_end_where_the_local_engine_ends(steps, epochs, prompts, expected
     assert counted == (None if epochs else expected)
 
 
-def test_a_recipe_without_machines_is_told_what_to_write(tmp_path):
-    without = load_recipe(recipe_named("nano/grpo").path)
+def test_all_that_verl_does_not_do_is_named_at_once_with_what_to_write(tmp_path):
+    changes = ["grpo.loss=mine:loss", "grpo.max_minutes=9"]
+    without = load_recipe(recipe_named("nano/grpo").path, changes)
     for ask in (check_for_verl, lambda read: list(plan_lines(read, tmp_path))):
-        with pytest.raises(UserError, match=r"table \[verl\]"):
+        with pytest.raises(UserError, match=r"code of your own.*max_minutes.*table \[verl\]"):
             ask(without)
 
 

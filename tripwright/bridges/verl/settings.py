@@ -27,20 +27,21 @@ ATTENTION, FLASH = f"{MODEL}.override_config.attn_implementation", "flash_attent
 
 
 def check_for_verl(recipe: Recipe) -> tuple[GrpoSettings, ClusterSettings]:
-    """The recipe's settings of RL, and its machines. Raises UserError for the first thing that verl
-    does not do."""
+    """The recipe's settings of RL, and its machines. Raises UserError for all that verl does not
+    do."""
     if recipe.rl is None:
         raise UserError("verl does reinforcement learning: the recipe has no [grpo] table.")
-    if recipe.verl is None:
-        raise UserError(
-            "verl must be told its machines: give a table [verl], for instance nodes = 2 and"
-            ' gpus_per_node = 8 (docs/cluster.md), or sampler = "cpu" to try it without a GPU.'
-        )
     name, settings = recipe.rl
     if not isinstance(settings, GrpoSettings):
         raise UserError(f"[{name}] is not done by verl here: take [grpo], or --engine local.")
-    for refusal in _refusals(recipe, settings, recipe.verl):
-        raise UserError(f"not done by verl here: {refusal}, or take --engine local.")
+    refusals = list(_refusals(recipe, settings, recipe.verl or ClusterSettings()))
+    if recipe.verl is None:
+        refusals.append(
+            "a recipe without machines; give a table [verl], for instance nodes = 2 and"
+            ' gpus_per_node = 8 (docs/cluster.md), or sampler = "cpu" to try it without a GPU'
+        )
+    if recipe.verl is None or refusals:
+        raise UserError(f"not done by verl here: {'. Nor: '.join(refusals)}. Or: --engine local.")
     return settings, recipe.verl
 
 
