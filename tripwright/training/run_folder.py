@@ -131,8 +131,10 @@ MUST_AGREE = ("format", "stage", "recipe_sha256", "data", "tripwright")
 # or they are equal to rounding only
 SHOULD_AGREE = ("torch", "transformers", "threads", "processor", "device")
 # of a step's figures, in the line on stderr
-SHOWN = ("loss", "left_out", "copy_length", "reward_mean", "pass_rate", "kept_groups")
-SHOWN += ("grad_norm", "tokens_per_second")
+SHOWN = (
+    *("loss", "left_out", "copy_length", "reward_mean", "pass_rate", "kept_groups"),
+    *("grad_norm", "tokens_per_second"),
+)
 
 
 def keep_freed_memory() -> None:
