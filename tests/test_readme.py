@@ -12,6 +12,9 @@ import pytest
 
 from tripwright.cli.main import main
 from tripwright.domains import dialect_named, domain_named
+from tripwright.domains.travelplanner.plan.itinerary import plan_of_text
+from tripwright.domains.travelplanner.query import Query
+from tripwright.domains.travelplanner.rules.evaluate import judge
 from tripwright.episode import play
 
 ROOT = Path(__file__).parents[1]
@@ -104,6 +107,17 @@ def test_the_episode_is_the_one_that_the_python_plays():
         "with the cheapest stay, Thorley Home: failed, reward"
         f" {trips.rewards['dense'](cheapest).total}: {broken}",
     ]
+
+
+def test_plans_are_written_as_judging_md_shows_them():
+    page = (ROOT / "docs" / "judging.md").read_text(encoding="utf-8")
+    words, *_ = re.findall(r"^```text\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    days = re.findall(r"^```json\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    official, schema = (json.loads("[" + each.replace("}\n{", "},{") + "]") for each in days)
+    line = json.loads((ROOT / "examples" / "plans.jsonl").read_text().splitlines()[0])
+    plan, world = plan_of_text(words).plan, domain_named("travelplanner").generator.world("nano", 7)
+    assert (official, schema) == (plan[:2], line["plan"][:2])
+    assert judge(Query.model_validate(line["query"]), plan, world).final
 
 
 @pytest.fixture

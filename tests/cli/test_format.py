@@ -140,8 +140,10 @@ def test_a_model_needs_its_endpoint(folder, tmp_path, refused):
     assert "--model and --base-url go together" in refused(asking)
 
 
-def test_a_request_without_its_text_can_be_formatted(tmp_path):
-    query = trip(date=[]).record() | dict.fromkeys(("people_number", "budget", "query"))
+@pytest.mark.parametrize("is_text", [False, True])
+def test_a_request_without_its_text_or_without_its_fields(tmp_path, is_text):
+    fields = trip(date=[]).record() | dict.fromkeys(("people_number", "budget", "query"))
+    query = "Three days in A, please." if is_text else fields
     line = {"query": query, "itinerary": "Day 1: in A\n- Lunch: [X] in A"}
     (tmp_path / "in.jsonl").write_text(json.dumps(line))
     assert main(["format", str(tmp_path / "in.jsonl"), "--out", str(tmp_path / "out.jsonl")]) == 0

@@ -57,7 +57,7 @@ def solved(folder: Path, typed: Callable[..., Any]) -> Callable[..., Any]:
     )
 
 
-FIELDS = {"line", "status", "plan", "cost_usd", "seconds", "why"}
+FIELDS = {"line", "query", "status", "plan", "cost_usd", "seconds", "why"}
 
 
 def test_plans_pass_the_judge_and_the_cheapest_is_no_dearer(folder, world, solved):
@@ -71,6 +71,7 @@ def test_plans_pass_the_judge_and_the_cheapest_is_no_dearer(folder, world, solve
         assert (a["status"], b["status"], a["why"]) == ("feasible", "optimal", None)
         assert b["cost_usd"] <= a["cost_usd"] <= query.budget
         for found in (a, b):
+            assert Query.model_validate(found["query"]) == query
             verdict = judge(query, found["plan"], world)
             assert verdict.final and verdict.details["total_cost"] == pytest.approx(
                 found["cost_usd"]

@@ -109,7 +109,7 @@ class Formatter:
 
 
 def format_itinerary(
-    endpoint: ChatEndpoint, query: Query, text: str, usage: Counter[str]
+    endpoint: ChatEndpoint, query: Query | str, text: str, usage: Counter[str]
 ) -> FormattedPlan:
     """A name that the formatter made up is pointed out to it once. `usage` is counted up by what
     was asked.
@@ -144,10 +144,11 @@ def format_itinerary(
     return FormattedPlan(None, problem)
 
 
-def messages(query: Query, text: str) -> list[dict[str, str]]:
-    asked = query.query or f"{query.org} to {query.dest}, {query.days} days"
+def messages(query: Query | str, text: str) -> list[dict[str, str]]:
+    if not isinstance(query, str):
+        query = query.query or f"{query.org} to {query.dest}, {query.days} days"
     examples = f"{EXAMPLE_TEXT}\n{EXAMPLE_ANSWER}"
-    prompt = PROMPT.format(examples=examples, query=asked, text=text)
+    prompt = PROMPT.format(examples=examples, query=query, text=text)
     return [{"role": "user", "content": prompt.encode("utf-8", "replace").decode()}]
 
 
@@ -271,7 +272,7 @@ def _letters(text: str) -> str:
 
 def format_all(
     endpoint: ChatEndpoint,
-    requests: Iterable[tuple[Key, Query, str]],
+    requests: Iterable[tuple[Key, Query | str, str]],
     concurrency: int = 8,
     city_of: CityOf | None = None,
 ) -> Iterator[tuple[Key, FormattedPlan]]:
@@ -279,7 +280,7 @@ def format_all(
     faults in a row (`Breaker`) the rest is unscored without asking."""
     breaker = Breaker()
 
-    def work(each: tuple[Key, Query, str]) -> tuple[Key, FormattedPlan]:
+    def work(each: tuple[Key, Query | str, str]) -> tuple[Key, FormattedPlan]:
         key, query, text = each
         if breaker.is_open:
             return key, FormattedPlan(None, breaker.why, unscored=True)

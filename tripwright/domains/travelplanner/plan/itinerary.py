@@ -117,6 +117,8 @@ LABELS = {
 _FIELD_OF = {label: field for field, label in LABELS.items()}
 LONGEST_TEXT = 16_000  # characters: a longer text is not read
 SHOWN = 100  # characters of a quoted line
+NO_DAY = "no line begins a day: expected 'Day 1: in City'"
+OR_ELSE = ", or 'Day 1:' and a line 'Current City: City'; free words need 'format --model'"
 
 # of TravelPlanner's own prompts: how a line begins → the field that it gives
 OWN_LABELS = {field.replace("_", " ").title(): field for field in ("current_city", *LABELS)}
@@ -160,7 +162,8 @@ def plan_of_text(text: str) -> FormattedPlan:
     if (listed := _list_of_days(extract_answer(text) or text)) is not None:
         return FormattedPlan(listed)
     has_own_days = any(_OWN_DAY.fullmatch(line.strip()) for line in text.splitlines())
-    return _formatted(_own_days, text) if has_own_days else parse_itinerary(text)
+    read = _formatted(_own_days, text) if has_own_days else parse_itinerary(text)
+    return FormattedPlan(None, NO_DAY + OR_ELSE) if read.problem == NO_DAY else read
 
 
 def _formatted(read: Callable[[Iterable[str]], list[dict[str, Any]]], text: str) -> FormattedPlan:
@@ -219,7 +222,7 @@ def _days(lines: Iterable[str]) -> list[dict[str, Any]]:
         elif days and line:
             _add(days[-1], number, line)
     if not days:
-        raise UnreadableItinerary("no line begins a day: expected 'Day 1: in City'")
+        raise UnreadableItinerary(NO_DAY)
     return days
 
 

@@ -359,7 +359,7 @@ def read_query(record: Any) -> Query:
     """A query as judged: unlike one that is to be planned, its text, budget and party may be null
     (the rules then fail the plan)."""
     if not isinstance(record, dict):
-        raise BadLine(f"'query' must be a query record, found {described(record)}")
+        raise BadLine(f"'query' must be a query record or its text, found {described(record)}")
     stand_ins = {"query": "", "budget": 0, "people_number": 1}
     nulls = {key: None for key in stand_ins if key in record and record[key] is None}
     try:

@@ -39,7 +39,7 @@ class ItineraryInput:
 
     line: int
     record: Any
-    query: Query
+    query: Query | str  # a text is taken as it is
     text: str
     made_from: str
     episode: Mapping[str, Any] = field(default_factory=dict)
@@ -132,11 +132,12 @@ def _of_file(path: Path) -> Iterator[ItineraryInput]:
             ):
                 wanted = 'an object with "query" and "itinerary" (text or null)'
                 raise BadLine(f"expected {wanted}, found {described(record)}")
-            query = read_query(record["query"])
+            asked = record["query"]
+            query = asked if isinstance(asked, str) else read_query(asked)
         except BadLine as problem:
             raise UserError(f"{path}:{number}: {problem}.") from None
         made_from = _fingerprint(record)
-        yield ItineraryInput(number, record["query"], query, record["itinerary"] or "", made_from)
+        yield ItineraryInput(number, asked, query, record["itinerary"] or "", made_from)
 
 
 def _of_run(path: Path) -> Iterator[ItineraryInput]:

@@ -63,7 +63,7 @@ def solve(  # long: most of it is help
         solved = solve_query(query, place, cheapest, k, why, rules)
         unmet += solved["plan"] is None
         if as_json:
-            typer.echo(json.dumps({"line": number, **solved}))
+            typer.echo(json.dumps({"line": number, "query": query.record(), **solved}))
         else:
             typer.echo(("" if number == 1 else "\n") + page(query, solved))
         at_home += query.org in place.cities
