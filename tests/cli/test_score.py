@@ -107,18 +107,15 @@ def test_a_submission_is_written_checked_and_scored(run):
     assert run("submission check {t}/new/s.jsonl --queries {p}/q.jsonl")[0] == 0
     code, out, _ = run("score {t}/new/s.jsonl --queries {p}/q.jsonl --world {p}/w --json")
     assert (code, last(out)["final_pass_rate"]["numerator"]) == (0, 3)
-    code, out, _ = run("submission check {p}/plans.jsonl --json")
-    counts = {"problems": out.count("\n") - 1, "warnings": 0, "requests": 3, "plans": 3}
-    assert code == 1 and last(out) == {"kind": "summary", **counts}
     code, out, _ = run("submission check {p}/plans.jsonl")
     assert code == 1 and "plans.jsonl:1: 'idx'" in out
 
 
-def test_equal_problems_of_a_submission_are_told_once(run, tmp_path):
+def test_texts_that_come_again_are_told_once(run, tmp_path):
     lines = [{"idx": idx, "query": "To Aston, please.", "plan": None} for idx in range(45)]
     write_lines(tmp_path / "s.jsonl", lines)
     code, out, _ = run("submission check {t}/s.jsonl")
-    assert code == 1 and out.count("\n") == 1 and "s.jsonl:2:" in out and "43 more like it" in out
+    assert code == 1 and out.count("\n") == 1 and "s.jsonl:2: 'query' is that of" in out
 
 
 @pytest.mark.parametrize(

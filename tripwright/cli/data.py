@@ -136,9 +136,6 @@ def split(
 def reliability(
     synthetic: Path = argument("Run of a policy on synthetic queries.", metavar="RUN_A"),
     given: Path = argument("Run of the same policy on given queries.", metavar="RUN_B"),
-    within: float | None = option(
-        None, "Exit code 1 unless the whole interval lies within so many points.", min=0, max=100
-    ),
     as_json: Json = False,
 ) -> None:
     """Compare the pass rate of one policy on synthetic and on given queries (STAR's check of its
@@ -146,16 +143,9 @@ def reliability(
 
     Examples:
       tripwright data reliability runs/teacher_synthetic runs/teacher_given
-      tripwright data reliability runs/teacher_synthetic runs/teacher_given --within 10 --json
     """
     check_folders([synthetic, given])
     from tripwright.data.statistics import reliability as compare
     from tripwright.runs import Run
 
-    figures = compare(Run.at(synthetic), Run.at(given))
-    difference = figures["difference"]
-    inside = within is None or max(-difference["low"], difference["high"]) * 100 <= within
-    limits = {} if within is None else {"within_points": within, "inside": inside}
-    print_figures({**figures, **limits}, as_json)
-    if not inside:
-        raise typer.Exit(1)
+    print_figures(compare(Run.at(synthetic), Run.at(given)), as_json)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from itertools import groupby
 from operator import attrgetter
@@ -10,7 +9,7 @@ from pathlib import Path
 
 import typer
 
-from tripwright.cli.options import argument, flag, option
+from tripwright.cli.options import argument, option
 from tripwright.domains.desk import PlanPart, TripView
 from tripwright.domains.travelplanner.plan_view import costs_by_kind, plan_view, usd, verdict_words
 from tripwright.domains.travelplanner.query import why_elsewhere
@@ -18,8 +17,8 @@ from tripwright.domains.travelplanner.rules.evaluate import BY_ROWS, RULES, Rule
 from tripwright.domains.travelplanner.rules.livable import timetable
 from tripwright.domains.travelplanner.rules.strict_reading import read_plan as read_strictly
 from tripwright.domains.travelplanner.scoring.lines import PlanLine, read_plan
-from tripwright.domains.travelplanner.scoring.score import judge_line, score_line
-from tripwright.errors import UserError, printable
+from tripwright.domains.travelplanner.scoring.score import judge_line
+from tripwright.errors import printable
 from tripwright.runs import transcripts_in
 from tripwright.verdict import State, Verdict
 from tripwright.world.store import World
@@ -40,7 +39,6 @@ def show(  # long: most of it is help
         ".jsonl: a line number (of a run: its request's in the queries) or a transcript's id; the"
         " first line if left out.",
     ),
-    as_json: bool = flag("--json", "Print the verdict as JSON, as 'score --json' does."),
 ) -> None:
     """Show one plan: each day with its prices, what is wrong beside the day and the item it
     concerns, and the cost against the budget.
@@ -54,19 +52,13 @@ def show(  # long: most of it is help
     place = World.open(world) if world else None
     entry = read_plan(plan_file, line, place)
     verdict = judge_line(entry, place, rules) if place and entry.query else None
-    if as_json:
-        if verdict is None:
-            needed = "--world DIR and a plan with its request"
-            raise UserError(f"--json prints a verdict, which needs {needed}.")
-        typer.echo(json.dumps(score_line(entry.number, verdict)))
-    else:
-        hours = None
-        if place and entry.query and verdict and verdict.final and rules in BY_ROWS:
-            hours = timetable(read_strictly(entry.query, entry.plan, place))
-        view = plan_view(entry.query, entry.plan, verdict, _notes(entry, place), hours)
-        typer.echo(plan_text(view, verdict))
-        if plan_file.suffix == ".jsonl" and line is None:
-            print(f"this is {plan_file}:{entry.number}; --line N shows another", file=sys.stderr)
+    hours = None
+    if place and entry.query and verdict and verdict.final and rules in BY_ROWS:
+        hours = timetable(read_strictly(entry.query, entry.plan, place))
+    view = plan_view(entry.query, entry.plan, verdict, _notes(entry, place), hours)
+    typer.echo(plan_text(view, verdict))
+    if plan_file.suffix == ".jsonl" and line is None:
+        print(f"this is {plan_file}:{entry.number}; --line N shows another", file=sys.stderr)
 
 
 def _notes(entry: PlanLine, world: World | None) -> list[str]:

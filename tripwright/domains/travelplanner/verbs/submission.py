@@ -138,7 +138,6 @@ def check(
     queries: Path | None = option(
         None, "Requests of the split, to check texts, order and number.", show_default=False
     ),
-    as_json: Json = False,
 ) -> None:
     """Check a submission's format: one line per kind of problem, and exit code 1 if there is any.
 
@@ -152,24 +151,15 @@ def check(
     """
     found = SubmissionCheck(submission, QueryFile(queries) if queries else None)
     problems, warnings = list(found.problems()), found.warnings
-    if as_json:
-        for kind, those in (("problem", problems), ("warning", warnings)):
-            for line, told in those:
-                typer.echo(json.dumps({"line": line, kind: told}))
-        counts = {"requests": found.requests, "plans": found.plans}
-        counts |= {"problems": len(problems), "warnings": len(warnings)}
-        typer.echo(json.dumps({"kind": "summary", **counts}))
-    else:
-        for those in (problems, [(line, f"warning: {told}") for line, told in warnings]):
-            for told in problem_lines(f"{submission}:", those):
-                typer.echo(told)
+    for those in (problems, [(line, f"warning: {told}") for line, told in warnings]):
+        for told in problem_lines(f"{submission}:", those):
+            typer.echo(told)
     if problems:
         raise typer.Exit(1)
-    if not as_json:
-        has = f"{counted(found.plans, 'plan')} for {counted(found.requests, 'request')}"
-        count = len({line for line, _ in warnings})
-        has += f", {count} of them with a warning" if count else ""
-        typer.echo(f"{submission}: the format is right; {has}")
+    has = f"{counted(found.plans, 'plan')} for {counted(found.requests, 'request')}"
+    count = len({line for line, _ in warnings})
+    has += f", {count} of them with a warning" if count else ""
+    typer.echo(f"{submission}: the format is right; {has}")
 
 
 # ---- the file
@@ -242,6 +232,7 @@ class SubmissionCheck:
         self.requests, self.plans, self.warnings = 0, 0, list[tuple[int, str]]()
         self._path, self._queries = path, queries
         self._start: int | None = None  # official files count from 0 or from 1
+        self._texts = set[str]()
 
     def problems(self) -> Iterator[tuple[int, str]]:
         """(line, problem) for everything that is not as the leaderboard wants it. Of lines that are
@@ -290,6 +281,9 @@ class SubmissionCheck:
             return f"'query' must be the text of the request, found {found}"
         if queries and text != queries.records[place].get("query"):
             return "'query' is not the text of the request at this place of the split"
+        if text in self._texts:
+            return "'query' is that of an earlier line"
+        self._texts.add(text)
         return None
 
 
