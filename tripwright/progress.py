@@ -80,11 +80,8 @@ class StatusLine:
         """ "12 of 28 requests worded, 3.4 a second, about 0.1 min left"; of `done`, `before` were
         there when it began."""
         rate = (done - before) / max(self.seconds, 1e-9)
-        left = (
-            f", {rate:.2g} a second, about {(total - done) / rate / 60:.1f} min left"
-            if rate
-            else ""
-        )
+        fast = f"{rate:,.0f}" if rate >= 10 else f"{rate:.2g}"
+        left = f", {fast} a second, about {(total - done) / rate / 60:.1f} min left" if rate else ""
         self.show(f"{done:,} of {total:,} {what}{left}{more}")
 
     def end(self) -> None:

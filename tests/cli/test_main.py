@@ -15,6 +15,7 @@ from tests.conftest import python
 from tripwright import __version__
 from tripwright.cli.main import main
 from tripwright.cli.verbs import Verb, all_verbs
+from tripwright.progress import StatusLine
 
 ROOT = Path(__file__).resolve().parents[2]
 HEAVY = ("torch", "transformers", "numpy", "scipy", "matplotlib", "statsmodels", "pyarrow")
@@ -192,10 +193,16 @@ def test_version(typed):
 @pytest.mark.parametrize("verb", all_verbs(), ids=lambda verb: verb.words)
 def test_every_verb_has_help_with_examples_and_one_word_for_one_thing(verb, typed):
     page = typed(verb.words, "--help").out
-    assert f"tripwright {verb.words}" in page.partition("Examples:")[2]
+    assert f"  tripwright {verb.words}" in page.partition("\n  Examples:\n")[2]
     options = page.partition("Options:")[2]
     assert not [word for word in OLD_WORDS if f"  {word}" in options]
     assert ("--base-url, --endpoint" in options) == ("--api-key-env" in options)
+
+
+def test_progress_is_told_in_whole_numbers(monkeypatch, capsys):
+    monkeypatch.setattr(StatusLine, "seconds", 0.5)
+    StatusLine(0, 0).count(600, 1200, "requests")
+    assert "600 of 1,200 requests, 1,200 a second" in capsys.readouterr().err
 
 
 def test_no_help_page_loads_what_works():

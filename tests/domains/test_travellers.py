@@ -296,3 +296,4 @@ def test_changes_of_an_errand():
     found = desk.change("another hotel, and home by 18:00", values, PLAN, None, place)
     assert found.values == {**values, "hotel": "Holorlow Yard", "return_by": "18:00"}
     assert desk.change("more comfortable", values, PLAN, None, place).cannot
+    assert desk.change("any room is fine", values, PLAN, None, place).values == values

@@ -70,6 +70,7 @@ def test_the_verb_says_it_in_words_and_in_json(capsys):
     [
         (("--rate", "0.98"), "make a pass rate of 103%"),
         (("--discordance", "0.01"), "accepted from 0.05"),
+        (("--rate", "0.05", "--discordance", "0.9"), "to 0.15"),
     ],
 )
 def test_what_the_verb_refuses(words, told, capsys):

@@ -150,7 +150,6 @@ def test_a_run_folder_that_names_code_is_read_without_it(tmp_path, owned, monkey
     (run / "state.pt").write_bytes(pickle.dumps(Mine(owned)))
     monkeypatch.chdir(tmp_path)
     assert main(["report", str(run), "--out", str(tmp_path / "page.html")]) == 0
-    assert main(["watch", str(run), "--once"]) == 0
     assert main(["compare", str(run / "eval/after_rl"), str(run / "eval/after_rl")]) in (0, 2)
     for verb in (["examine"], ["data", "stats"], ["score"], ["show"]):
         assert main([*verb, str(run)]) in (0, 2)

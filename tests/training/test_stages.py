@@ -160,6 +160,8 @@ def test_a_run_goes_on_by_the_steps_it_began_with(tmp_path, monkeypatch):
     pace[0] = 5.0  # however slow a processor is, its schedules are those of the others
     usual = load_recipe(recipe_named("nano/quickstart").path)
     assert quickstart_recipe(tmp_path, None, 3, 1) == begun
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new/recipe.json").write_text('{"name": "another", "sft": null, "grpo": {}}')
     fresh = quickstart_recipe(tmp_path / "new", None, 3, 1)
     assert (fresh.sft, fresh.rl) == (usual.sft, usual.rl)
 

@@ -39,10 +39,11 @@ def power(
             f"--rate {rate:g} and --points {points:g} make a pass rate of {better:.0%}."
             " Accepted: at most 100%."
         )
-    if discordance is not None and discordance < difference:
-        raise UserError(f"--discordance {discordance:g}: accepted from {difference:g}, --points.")
-    independent = rate * (1 - better) + better * (1 - rate)
-    most = min(rate + better, 2 - rate - better)  # no query passed by both, or none by neither
+    independent = round(rate * (1 - better) + better * (1 - rate), 9)
+    most = round(min(rate + better, 2 - rate - better), 9)  # none passed by both, or by neither
+    if discordance is not None and not difference <= discordance <= most:
+        accepted = f"accepted from {difference:g}, --points, to {most:g}"
+        raise UserError(f"--discordance {discordance:g} at these rates: {accepted}.")
     words = {difference: "the least there can be", independent: "runs with nothing in common"}
     between = (d for d in (0.1, 0.2, 0.3) if difference < d < most)
     shown = {discordance} if discordance else {*words, *between}

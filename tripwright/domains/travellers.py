@@ -683,8 +683,8 @@ def _changed(
         case wishes:
             cannot(*wishes)
     for fact in ("transport", "room", "cuisine"):
-        if facts.of(f"drop {fact}"):
-            yield takes.fields.get(fact, fact), None
+        if facts.of(f"drop {fact}") and (name := takes.fields.get(fact, fact)) in fields:
+            yield name, None
     if facts.of("drop") and (rules := takes.fields.get("rule")):
         yield rules, [rule for rule in values.get(rules) or () if rule != "pets"]
     stays = [name for name, item in named.items() if item["kind"] in STAYS]

@@ -21,8 +21,8 @@ def paired_queries(difference: float, discordance: float, power: float = 0.8) ->
     n = (z_{α/2} √d + z_β √(d − δ²))² / δ² + 1/δ
 
     is Connor's (1987, Biometrics 43:207), and 1/δ because the exact test is stricter than the
-    normal one: so many queries have the power that was asked for, or up to a point less. With
-    several samples of a query, d is the mean square of the queries' differences.
+    normal one: so many queries have the power that was asked for, from 0.7 on, or some points
+    less. With several samples of a query, d is the mean square of the queries' differences.
     """
     spread = math.sqrt(max(0.0, discordance - difference**2))
     seen = SURE * math.sqrt(discordance) + _z(power) * spread

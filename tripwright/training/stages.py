@@ -298,8 +298,9 @@ def quickstart_recipe(out: Path, minutes: float | None, seed: int, threads: int)
     as this processor takes in these; or as a run found in `out` began. Says on stderr what is to
     come."""
     recipe, begun = load_recipe(recipe_named("nano/quickstart").path), json_object(out / RECIPE)
-    if begun is not None and "sft" in begun and "grpo" in begun:
-        steps, plan = (begun["sft"]["steps"], begun["grpo"]["steps"]), f"going on in '{out}':"
+    if begun is not None and begun.get("name") == recipe.name:
+        steps = begun["sft"]["steps"], begun["grpo"]["steps"]
+        plan = f"'{out}' goes on as it began:"
     else:
         print(f"timing this processor, {TIMED_SECONDS:.0f} seconds", file=sys.stderr)
         seconds = seconds_of_imitation(recipe, threads)

@@ -200,8 +200,7 @@ def test_what_may_not_be_kept_is_answered_and_not_kept(maps, sqlite):
 
 
 def test_half_a_character_reads_back_as_it_was_answered(store):
-    """JSON can hold half a surrogate pair, and models and vendors write it; UTF-8 and PostgreSQL
-    cannot."""
+    """JSON can hold half a surrogate pair, and models and vendors write it; UTF-8 cannot."""
     sandbox = recording(Maps(lambda call: answer("odd \ud83d \0 name")), store)
     first, second = museums(sandbox, "\ud83d\0"), museums(sandbox, "\ud83d\0")
     assert first == second == answer("odd ? \0 name")

@@ -83,6 +83,7 @@ def make(
     A plan is comfortable if one room holds the whole party and no taxi goes from city to city where
     one can fly. No two requests ask for the same trip: origin, destination, dates, people and
     wishes.
+
     Examples:
       tripwright query make --world worlds/nano --count 200 --seed 1 --out queries.jsonl
       tripwright query make --world worlds/nano --count 90 --days 3,5,7 --levels 1:1:1 \\
