@@ -63,7 +63,9 @@ def test_time_is_estimated_on_this_machine(tmp_path, typed):
         ' 48\n[sft]\nsteps = 5\ndtype = "float32"\n'
     )
     found = typed(f"fit {path} --json").record
-    assert found["steps"][0]["seconds"] > 0 and found["episode"]["measured"] and found["fits"]
+    (step,) = found["steps"]
+    assert step["seconds"] > 0 and found["episode"]["measured"] and found["fits"]
+    assert step["seconds_at_most"] == 5 * step["seconds"] == 60 * found["minutes_at_most"]
 
 
 def test_its_advice_is_settings_that_can_be_given(recipe, typed):
@@ -84,6 +86,8 @@ def test_its_advice_is_settings_that_can_be_given(recipe, typed):
         ("name = 'x'\n", [], "has no stage"),
         (SFT.replace("Qwen/Qwen3-8B", "nowhere/at-all"), [], "'nowhere/at-all' is not here"),
         ("[sft\n", [], "not TOML"),
+        ('[grpo]\nloss = "nowhere:loss"\n', [], "'nowhere:loss' cannot be imported"),
+        ('[grpo.curriculum]\nstages = [["nowhere:r", 1]]\n', [], "Reward 'nowhere:r' cannot be"),
     ],
 )
 def test_what_cannot_be_is_said_in_one_line(text, options, words, tmp_path, refused):

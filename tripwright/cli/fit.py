@@ -27,13 +27,14 @@ def fit(
     """Estimate memory and time of a recipe before it starts, and say what to change where it does
     not fit.
 
-    Nothing is loaded or downloaded. Memory is what the stages may need at most, with episodes as
-    long as the dialect allows. Time is roughly that of one step on this processor, with episodes as
-    long as the expert's. The exit code is 1 where --memory is not enough. The changes are to be
-    made in their order; where all of them do not suffice, a smaller model, [model.lora], a shorter
-    context or more GPUs are needed. What each of several GPUs would hold, by verl with the recipe's
-    [verl] (or its defaults), or by TRL where it fine-tunes alone, is not verified; it is left out
-    where these refuse the recipe.
+    Nothing is loaded or downloaded; functions that the recipe names are imported and tried, as
+    training does. Memory is what the stages may need at most, with episodes as long as the dialect
+    allows. Time is rough, on this processor, with episodes as long as the expert's: of a step, and
+    of all steps without validations, a copy warm-up's up to its limit. The exit code is 1 where
+    --memory is not enough. The changes are to be made in their order; where all of them do not
+    suffice, a smaller model, [model.lora], a shorter context or more GPUs are needed. What each of
+    several GPUs would hold, by verl with the recipe's [verl] (or its defaults), or by TRL where it
+    fine-tunes alone, is not verified; it is left out where these refuse the recipe.
 
     Examples:
       tripwright fit nano/quickstart
@@ -47,8 +48,15 @@ def fit(
     read = load_recipe(path, changes or ())
     from tripwright.bridges.trl import check as check_for_trl
     from tripwright.bridges.verl.settings import check_for_verl
+    from tripwright.rewards.spec import resolve_reward
     from tripwright.training.fit import clusters, estimate
+    from tripwright.training.own import try_out
 
+    if read.rl is not None:
+        for spec in read.rl.settings.curriculum.rewards:
+            resolve_reward(spec, read.domain.rewards)
+        for name, arguments in read.rl.settings.own.items():
+            try_out(name, arguments)
     found = estimate(read, device, most, model, tokens)
     for row in found["devices"][2:]:  # nothing is promised that a start refuses
         machines = {each.verl.gpus: each for each in clusters(read) if each.verl is not None}

@@ -157,7 +157,8 @@ def size_of(recipe: Recipe, instead: str | None = None) -> ModelSize:
 
 class _Stage(NamedTuple):
     """One stage's updates: `rows` of a step, `micro` of them at once, as long as they may be, and
-    the share of their tokens that carries loss. `rl`: where it plays, too."""
+    the share of their tokens that carries loss. `rl`: where it plays, too. It ends by `steps` or
+    `minutes`, where they are known."""
 
     name: str
     dtype: str
@@ -167,6 +168,8 @@ class _Stage(NamedTuple):
     length: int
     loss_share: float
     rl: RolloutSettings | None = None
+    steps: int | None = None
+    minutes: float | None = None
 
 
 def _stages(recipe: Recipe, model: ModelSize) -> list[_Stage]:
@@ -177,16 +180,17 @@ def _stages(recipe: Recipe, model: ModelSize) -> list[_Stage]:
         longest = max(copy.lengths)  # of strings; a row holds one twice, with a gap
         rows, length = max(1, copy.tokens_per_step // (2 * longest)), round((2 + GAP) * longest)
         stage = _Stage("copy_pretraining", copy.dtype, copy.optimizer, rows, rows, length, 0.5)
-        stages.append(stage)
+        stages.append(stage._replace(steps=copy.max_steps))
     if (sft := recipe.sft) is not None:
         micro = sft.micro_batch_size or sft.batch_size
         length = min(sft.max_tokens or episode, model.positions)
-        stages.append(_Stage("sft", sft.dtype, sft.optimizer, sft.batch_size, micro, length, 1.0))
+        stage = _Stage("sft", sft.dtype, sft.optimizer, sft.batch_size, micro, length, 1.0)
+        stages.append(stage._replace(steps=sft.steps, minutes=sft.max_minutes))
     if recipe.rl is not None:
         name, rl = recipe.rl
         rows, micro = rl.prompts_per_step * rl.group_size * rl.epochs_per_batch, rl.micro_batch_size
         stage = _Stage(name, rl.dtype, rl.optimizer, rows, micro, episode, AGENT_SHARE, rl)
-        stages.append(stage)
+        stages.append(stage._replace(steps=rl.steps, minutes=rl.max_minutes))
     return stages
 
 
@@ -578,13 +582,16 @@ def lengths(recipe: Recipe, model: ModelSize, tokens: int | None = None) -> Leng
 
 
 class StepWork(NamedTuple):
-    """Of one step of a stage. `seconds` is None on a GPU."""
+    """Of one step of a stage; `steps` and `seconds_at_most` of the whole one, None where that is
+    not known. `seconds` is None on a GPU."""
 
     stage: str
     tokens: int
     update_flops: float
     rollout_flops: float = 0.0
     seconds: float | None = None
+    steps: int | None = None
+    seconds_at_most: float | None = None
 
 
 def steps_of(
@@ -609,7 +616,10 @@ def steps_of(
             name = precision_name(stage.dtype, weights=recipe.model.weights)
             peak_rate = peak_flops(device, precision_named(name))
             seconds = (updated + rolled) / (REACHED * peak_rate) if peak_rate else None
-        works.append(StepWork(stage.name, tokens, updated, rolled, seconds))
+        limits = [seconds * stage.steps] if seconds and stage.steps else []
+        limits += [stage.minutes * 60] if stage.minutes else []
+        most = min(limits, default=None)
+        works.append(StepWork(stage.name, tokens, updated, rolled, seconds, stage.steps, most))
     return works
 
 
@@ -627,6 +637,8 @@ def estimate(
         raise UserError(f"Recipe '{recipe.name}' has no stage, so there is nothing to estimate.")
     available = available_gb if available_gb is not None else total_memory_gb(device)
     episode = lengths(recipe, size, tokens)
+    steps = steps_of(recipe, size, episode, device)
+    at_most = [work.seconds_at_most for work in steps if work.seconds_at_most is not None]
     needed, enough = changes(recipe, size, available, device) if available else ([], None)
     return {
         "model": {
@@ -644,5 +656,6 @@ def estimate(
         "changes": [change._asdict() for change in needed],
         "changes_suffice": enough,
         "episode": episode._asdict(),
-        "steps": [work._asdict() for work in steps_of(recipe, size, episode, device)],
+        "steps": [work._asdict() for work in steps],
+        "minutes_at_most": sum(at_most) / 60 if len(at_most) == len(steps) else None,
     }
