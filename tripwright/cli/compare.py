@@ -101,13 +101,19 @@ def _shown(comparison: Mapping[str, Any], listed: int) -> dict[str, Any]:
         shown[f"seeds of {name}"] = seeds
     for name, changed in comparison["changed"].items():
         for kind, queries in changed.items():
-            title = f"{name} against {base}: {counted(len(queries), 'query')} {kind}"
+            count = f"{counted(len(queries), 'query')} {kind} (passed, of so many samples)"
+            title = f"{name} against {base}: {count}"
             shown[title] = [
                 {**query, "text": shorten(query["text"], TEXT_CHARACTERS, placeholder="…")}
                 for query in queries[:listed]
             ] or ("not listed" if queries else "none")
     powers = comparison["power"].items()
-    shown["power"] = {f"{name} against {base}": power for name, power in powers}
+    shown["power, in points"] = {
+        f"{name} against {base}": {
+            k: 100 * v if isinstance(v, float) else v for k, v in row.items()
+        }
+        for name, row in powers
+    }
     shown |= {"WORST CASE": comparison["worst_case"]} if "worst_case" in comparison else {}
     return shown
 
@@ -115,10 +121,12 @@ def _shown(comparison: Mapping[str, Any], listed: int) -> dict[str, Any]:
 def _row(row: Mapping[str, Any], base: str, name: str) -> dict[str, str]:
     """Every run's figure, then its difference from the first. The headline's difference and its p
     stand once, in the table of every two runs."""
-    differences = {} if name == HEADLINE else row["differences"]
     return {
         **{run: _figure(figure) for run, figure in row["runs"].items()},
-        **{f"{run} - {base}": _difference(figure) for run, figure in differences.items()},
+        **{
+            f"{run} - {base}": "below" if name == HEADLINE else _difference(figure)
+            for run, figure in row["differences"].items()
+        },
     }
 
 

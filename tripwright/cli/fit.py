@@ -27,14 +27,13 @@ def fit(
     """Estimate memory and time of a recipe before it starts, and say what to change where it does
     not fit.
 
-    Nothing is loaded or downloaded; functions that the recipe names are imported and tried, as
-    training does. Memory is what the stages may need at most, with episodes as long as the dialect
-    allows. Time is rough, on this processor, with episodes as long as the expert's: of a step, and
-    of all steps without validations, a copy warm-up's up to its limit. The exit code is 1 where
-    --memory is not enough. The changes are to be made in their order; where all of them do not
-    suffice, a smaller model, [model.lora], a shorter context or more GPUs are needed. What each of
-    several GPUs would hold, by verl with the recipe's [verl] (or its defaults), or by TRL where it
-    fine-tunes alone, is not verified; it is left out where these refuse the recipe.
+    Nothing is loaded or downloaded; the recipe's own functions are tried, as training does. Memory
+    is what the stages may need at most, with episodes as long as the dialect allows. Time is rough,
+    on this processor, with episodes as long as the expert's, validations left out. The exit code is
+    1 where --memory is not enough. The changes are to be made in their order; where all of them do
+    not suffice, a smaller model, [model.lora], a shorter context or more GPUs are needed. What each
+    of several GPUs would hold, by verl with the recipe's [verl] (or its defaults), or by TRL where
+    it fine-tunes alone, is not verified; it is left out where these refuse the recipe.
 
     Examples:
       tripwright fit nano/quickstart

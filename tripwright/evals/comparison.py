@@ -71,7 +71,10 @@ def compare_folders(
     be compared, and where the first cannot be read."""
     flat = [folder for several in folders for folder in several]
     if len(flat) < 2:
-        raise UserError(f"A comparison needs at least two runs, found {len(flat)}.")
+        raise UserError(
+            f"A comparison needs at least two runs, found {len(flat)}."
+            " For one: 'tripwright examine RUN'."
+        )
     runs, unreadable = list[ComparedRun](), dict[str, str]()
     for folder, name in zip(flat, names or run_names(flat), strict=True):
         try:
@@ -165,6 +168,8 @@ def _evaluation_folder(folder: Path) -> Path:
             check_inside(folder, place)
             return place
     found = ", ".join(sorted(path.parent.name for path in folder.glob(f"eval/*/{TRANSCRIPTS}")))
+    if (folder / RECIPE).is_file() and not found:
+        raise UserError(f"'{folder}' was not examined: 'tripwright examine {folder}' comes first.")
     raise UserError(
         f"No {TRANSCRIPTS} in '{folder}': expected a folder made by 'tripwright run', or by"
         " quickstart or examine with eval/"

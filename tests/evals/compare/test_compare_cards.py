@@ -96,6 +96,8 @@ def test_wrong_input_is_one_line(made, tmp_path, refused):
     assert "given twice" in refused(a, a)
     (tmp_path / "empty").mkdir()
     assert "No transcripts.jsonl in" in refused(a, tmp_path / "empty")
+    (tmp_path / "empty" / "recipe.json").write_text("{}")
+    assert "examine" in refused(a, tmp_path / "empty")
     assert "go together" in refused(a, b, "--rejudge", "strict")
     assert "Unknown rules 'kind'" in refused(a, b, "--rejudge", "kind", "--world", tmp_path)
     (b / "transcripts.jsonl").write_text('{"id": "q000000"}\n')

@@ -263,7 +263,7 @@ def test_the_table_is_metric_by_run_with_marks(made, told):
     a, b = made("a", BEFORE), made("b", [True] * 34 + [False] * 6)
     text = told(a, b, "--count", "2")
     row = next(each for each in text.splitlines() if each.startswith("  final "))
-    assert "50.0% [35.2–64.8%]" in row and "85.0% [" in row and row.endswith("-")  # once
+    assert "50.0% [35.2–64.8%]" in row and "85.0% [" in row and row.endswith("below")  # once
     assert text.split("final pass, every two runs")[1].splitlines()[2].split()[-3] == "0.001*"
     assert "14 queries gained" in text and "0 queries lost" in text
     listed = [each.split() for each in text.splitlines() if " trip " in each]
