@@ -78,6 +78,18 @@ def test_a_part_of_a_split_is_scored_and_said_to_be_one(run):
     assert "final_pass_rate 1.7% [0.6%, 4.8%] 3/180 100.0% [43.9%, 100.0%] 3/3" in words
 
 
+def test_few_plans_have_no_rates_and_show_has_their_other_problems(run, place, tmp_path):
+    lines = read_lines(place / "plans.jsonl")
+    for line in lines[1:]:
+        line["plan"][1] |= {"accommodation": "Nowhere Inn", "transportation": "-"}
+    write_lines(tmp_path / "few.jsonl", lines)
+    code, out, _ = run("score {t}/few.jsonl --world {p}/w")
+    assert code == 0 and "%" not in out and out.count("Within sandbox: day 2, accomm") == 2
+    assert " more)" in out and f"tripwright show {tmp_path}/few.jsonl --line N" in out
+    write_lines(tmp_path / "few.jsonl", lines * 2)
+    assert "final_pass_rate" in run("score {t}/few.jsonl --world {p}/w")[1]
+
+
 def test_the_hacking_meter_shows_where_the_bus_gets_through(run):
     words = "--world {p}/w --compare official strict"
     code, out, _ = run(f"score {{p}}/hacked.jsonl {words} --json")

@@ -52,10 +52,10 @@ def kept(path: Path, lines: list[str]) -> list[str]:
     return lines
 
 
-def without_seconds(line: str) -> str:
-    """The object of a line of `solve --json`, less the time that it took."""
+def answer_of(line: str) -> str:
+    """The object of a line of `solve --json`, less the request and the time that it took."""
     return json.dumps(
-        {key: value for key, value in json.loads(line).items() if key != "seconds"},
+        {k: value for k, value in json.loads(line).items() if k not in ("query", "seconds")},
         ensure_ascii=False,
     )
 
@@ -84,7 +84,7 @@ def test_solved_queries(options, given, tripwright, pins):
     lines = tripwright(
         given, "solve", "queries.jsonl", "--world", "real", "--json", *options.split()
     )
-    found = kept(given / f"{name}.jsonl", [without_seconds(line) for line in lines])
+    found = kept(given / f"{name}.jsonl", [answer_of(line) for line in lines])
     assert len(found) == 116
     pins.lines(name, found, given / f"{name}.jsonl")
 

@@ -30,6 +30,8 @@ from tripwright.world.store import World
 
 EXPECTED = 'Expected a JSONL file with {"query": …, "plan": …} per line.'
 HEADER = ("line", "final", "sense", "hard", "cost", "first problem")
+FEW = 5  # of fewer plans the interval of a rate says nothing
+PLACES = "is_valid_information_in_sandbox"  # of a place without a row other rules say less
 
 
 def score(  # long: most of it is help
@@ -55,9 +57,9 @@ def score(  # long: most of it is help
     """Judge plans: each constraint's verdict, the cost, and TravelPlanner's six metrics.
 
     Official rates divide by the fixed numbers of the split (without --split: by those of the plans
-    given), honest rates by the constraints that exist for the plans given. Only --queries ties the
-    lines to the requests of a split. A request without structured fields is read from its text, and
-    marked as inferred.
+    given), honest rates by the constraints that exist for the plans given; fewer than five plans
+    are shown without rates. Only --queries ties the lines to the requests of a split. A request
+    without structured fields is read from its text, and marked as inferred.
 
     A line that cannot be read is named on stderr and counted as not delivered; the others are still
     judged, and the exit code is then 2. With --queries every request counts once: a second plan for
@@ -93,7 +95,12 @@ def score(  # long: most of it is help
         print_figures(_comparison_shown(summary), as_json)
     else:
         typer.echo("\n".join([*table_lines(map(_row, records), "><>>><", HEADER, indent=0), ""]))
-        print_figures(_summary_shown(summary), as_json)
+        is_few = summary["n"] < FEW and not (requests or split)
+        print_figures(_counts(summary) if is_few else _summary_shown(summary), as_json)
+        if any(len(_problems(each)) > 1 for each in records):
+            typer.echo(
+                f"\nAll problems of a line: tripwright show {plans} --line N --world {world}"
+            )
     for sentence in _partial(summary, queries):
         typer.echo(sentence, err=True)
     if "warning" in summary:
@@ -160,13 +167,19 @@ def _first_problem(record: dict[str, Any]) -> str:
         return printable(problem or f"{error}: here the evaluator stops")
     if not record["delivered"]:
         return "no plan"
+    if not (failed := _problems(record)):
+        return ""
+    name = PLACES if PLACES in failed else next(iter(failed))
+    message = f": {printable(failed[name])}" if failed[name] else ""
+    more = f" (+{len(failed) - 1} more)" if len(failed) > 1 else ""
+    return f"{FACT_TITLES[name]}{message}{more}"
+
+
+def _problems(record: dict[str, Any]) -> dict[str, str]:
+    """What failed, with its message."""
     groups = (record.get(name) or {} for name in ("commonsense", "hard", "livable"))
-    facts = {name: fact for group in groups for name, fact in group.items()}
-    for name, fact in facts.items():
-        if fact["passed"] is False:
-            message = f": {printable(fact['message'])}" if fact["message"] else ""
-            return f"{FACT_TITLES[name]}{message}"
-    return ""
+    facts = ((name, fact) for group in groups for name, fact in group.items())
+    return {name: fact["message"] for name, fact in facts if fact["passed"] is False}
 
 
 # ---- summaries
