@@ -254,7 +254,7 @@ def short_episodes(rows: Sequence[Row]) -> str | None:
 
 OTHER_PROGRAM = "Use the same dtype for sampler and trainer; look at chat template and cache."
 PATTERNS: dict[str, tuple[Condition, str]] = {
-    "not_finite": (not_finite, "Go back to the last checkpoint and lower the learning rate."),
+    "not_finite": (not_finite, "No such gradient is taken. Check loss and learning rate."),
     "entropy_collapse": (
         entropy_collapse,
         "Exploration stopped: lower the learning rate, raise clip.high or keep a KL term.",
