@@ -414,6 +414,9 @@ class Facts:
     def dates(self) -> tuple[Date | None, Date | None]:
         start, end = self.one("depart_date"), self.one("return_date")
         days, nights = self.one("days", "return_date"), self.one("nights", "return_date")
+        if days and nights not in (None, days - 1):
+            words = quoted(self.of("days", "nights"), "or")
+            self.questions["return_date"] = f"Which one is meant: {words}?"
         if (length := days - 1 if days else nights) is not None:
             if start and end not in (None, start + timedelta(length)):
                 self.questions["return_date"] = (
@@ -474,6 +477,9 @@ class Facts:
         yield "depart_date", start and str(start), self.said("depart_date")
         if self.values.get("one way") and not self.fields["return_date"].required:
             yield "nights", self.one("nights"), self.said("nights", "one way")
+            if until := self.of("return_date", "days"):
+                words = quoted([*self.of("one way"), *until], "or")
+                self.questions["return_date"] = f"Which one is meant: {words}?"
         else:
             self.beyond += self.of("one way")
             yield "return_date", end and str(end), self.said("return_date", "days", "nights")

@@ -375,6 +375,10 @@ def test_without_a_world_cities_are_typed_days_are_real_and_money_is_the_company
         ("next month for 3 nights", "", None),
         ("tomorrow, back in two days", "2027-01-06", ""),  # of today, or of the start?
         ("back Sunday, leaving Friday for 3 nights", "2027-01-08", ""),
+        ("tomorrow, one way, back on Sunday", "2027-01-06", ""),
+        ("tomorrow for 7 days, 2 nights", "2027-01-06", ""),
+        ("a week on Friday for 2 nights", "", None),
+        ("in 2 weeks and 3 days, one way", "", None),
     ],
 )
 def test_days_from_today_are_counted_where_days_are_real(abroad, words, first, last):

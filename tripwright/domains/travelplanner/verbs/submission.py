@@ -258,8 +258,8 @@ class SubmissionCheck:
                     yield place + 1, told
                 else:
                     self.warnings.append((place + 1, told))
-        if len(lines) != size:
-            found = f"{len(lines)} lines for {size} requests"
+        if len(lines) != size and lines != [b""]:
+            found = f"{counted(len(lines), 'line')} for {counted(size, 'request')}"
             yield len(lines), f"{found}; a missing plan is null, on a line of its request"
 
     def _misplaced(self, record: dict[str, Any], place: int) -> str | None:
