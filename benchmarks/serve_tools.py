@@ -43,7 +43,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from functools import partial
-from itertools import islice
+from itertools import islice, permutations
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -89,7 +89,7 @@ def calls(world: World, seed: int) -> Iterator[Call]:
         list(world.cities),
         list(world.states),
         world.dates,
-        sorted(world.routes()),
+        [way for way in permutations(world.cities, 2) if world.flights(*way, world.dates[0])],
     )
     kinds, weights = list(SHARES), list(SHARES.values())
     while True:

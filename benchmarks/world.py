@@ -35,6 +35,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,8 @@ print(json.dumps([1e3 * (opened - began), 1e3 * (time.perf_counter() - began), l
 
 def searches_of(world: World, count: int, seed: int) -> list[Search]:
     rng = random.Random(seed)
-    served, cities, dates = list(world.routes()), list(world.cities), world.dates
+    cities, dates = list(world.cities), world.dates
+    served = [way for way in permutations(cities, 2) if world.flights(*way, dates[0])]
     return [
         (*(rng.choice(served) if rng.random() < 0.9 else rng.sample(cities, 2)), rng.choice(dates))  # type: ignore[misc]
         for _ in range(count)
@@ -100,7 +102,7 @@ def write_csv(world: World, path: Path) -> None:
     with path.open("w", newline="", encoding="utf-8") as text:
         out = csv.writer(text)
         out.writerow(COLUMNS)
-        for origin, destination in world.routes():
+        for origin, destination in permutations(world.cities, 2):
             for date in world.dates:
                 out.writerows(world.flights(origin, destination, date) or [])
 

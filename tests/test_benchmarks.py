@@ -24,7 +24,7 @@ SMALLEST = {
     "gpu": "--part update 29M 64",
     "judge": "--passes 1 --peer-plans 2 --data {data}",
     "kills": "--kills 1 --every-steps 2 --steps 3",
-    "live_sandbox": "--questions 4 --replays 1 --stores sqlite",
+    "live_sandbox": "--questions 4 --replays 1",
     "muon": "--steps 1 --layers 1",
     "oracle": "--world {world} --out {out} --queries 1 --cpsat-seconds 1",
     "report_page": "{run} --episodes 12",
