@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tests.files import read_lines, write_lines
 from tests.made import made_world, meal, proven, trip
+from tripwright.domains.travelplanner.plan.itinerary import render_itinerary
 from tripwright.domains.travelplanner.plan.plan import OFFICIAL_FIELDS
 from tripwright.domains.travelplanner.plan_view import plan_view
 from tripwright.domains.travelplanner.queries.sample import make_queries
@@ -175,6 +176,17 @@ def test_plans_of_every_kind_of_file(shown):
     assert "✓ passes" in by_id
     unjudged = shown("{p}/plans.jsonl")
     assert "--world DIR" in unjudged and "Day 3" in unjudged and "✓" not in unjudged
+
+
+def test_words_are_shown_as_their_plan_and_a_misspelt_stay_with_the_name_meant(
+    folder, tmp_path, shown, query
+):
+    line = read_lines(folder / "plans.jsonl")[0]
+    name = line["plan"][0]["accommodation"].rpartition(",")[0]
+    line["plan"] = render_itinerary(query, line["plan"]).replace(name, name[:2] + name[3:])
+    (tmp_path / "p.json").write_text(json.dumps(line))
+    page = shown(f"{tmp_path}/p.json {{w}}")
+    assert "✗ fails" in page and page.count(f"Did you mean {name!r}?") == 1
 
 
 def test_a_broken_verdict_is_passed_over(folder, shown):

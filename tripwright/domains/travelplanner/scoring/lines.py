@@ -430,7 +430,8 @@ def _entry(path: Path, line: int, record: Any, world: World | None) -> PlanLine:
     plan = content.get("plan", 0)
     days = plan if isinstance(plan, list) else []
     is_plans = any(isinstance(day, dict) and "plan" in day for day in days)
-    if not isinstance(plan, list | None) or is_plans:
+    is_text = isinstance(plan, str) and content is record
+    if not isinstance(plan, list | None) and not is_text or is_plans:
         expected = 'a list of days, or an object with "query" and "plan"'
         raise UserError(f"{where}: expected {expected}, found {described(record)}.")
     request = content.get("query", content.get("request"))
@@ -442,7 +443,7 @@ def _entry(path: Path, line: int, record: Any, world: World | None) -> PlanLine:
             raise UserError(f"{where}: {problem}.") from None
     official, off_schema = official_plan(plan, city_lookup(world) if world else None)
     if off_schema:
-        return PlanLine(line, query, plan, BAD_PLAN, off_schema, inferred)
+        return PlanLine(line, query, days, BAD_PLAN, off_schema, inferred)
     return PlanLine(line, query, official, None, None if official else _problem(content), inferred)
 
 

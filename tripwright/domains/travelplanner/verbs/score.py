@@ -97,10 +97,9 @@ def score(  # long: most of it is help
         typer.echo("\n".join([*table_lines(map(_row, records), "><>>><", HEADER, indent=0), ""]))
         is_few = summary["n"] < FEW and not (requests or split)
         print_figures(_counts(summary) if is_few else _summary_shown(summary), as_json)
-        if any(len(_problems(each)) > 1 for each in records):
-            typer.echo(
-                f"\nAll problems of a line: tripwright show {plans} --line N --world {world}"
-            )
+        if any(map(_problems, records)):
+            which = plans if plans.suffix == ".json" else f"{plans} --line N"
+            typer.echo(f"\nMore of a line: tripwright show {which} --world {world}")
     for sentence in _partial(summary, queries):
         typer.echo(sentence, err=True)
     if "warning" in summary:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -11,19 +12,24 @@ import typer
 
 from tripwright.cli.options import argument, option
 from tripwright.domains.desk import PlanPart, TripView
+from tripwright.domains.travelplanner.plan.plan import PlaceKind
 from tripwright.domains.travelplanner.plan_view import costs_by_kind, plan_view, usd, verdict_words
 from tripwright.domains.travelplanner.query import why_elsewhere
 from tripwright.domains.travelplanner.rules.evaluate import BY_ROWS, RULES, Rules
 from tripwright.domains.travelplanner.rules.livable import timetable
+from tripwright.domains.travelplanner.rules.lookup import rows_of_city
+from tripwright.domains.travelplanner.rules.strict_reading import StrictPlan
 from tripwright.domains.travelplanner.rules.strict_reading import read_plan as read_strictly
 from tripwright.domains.travelplanner.scoring.lines import PlanLine, read_plan
 from tripwright.domains.travelplanner.scoring.score import judge_line
 from tripwright.errors import printable
 from tripwright.runs import transcripts_in
 from tripwright.verdict import State, Verdict
+from tripwright.world.records import did_you_mean
 from tripwright.world.store import World
 
 SIGNS = {State.PASSED: "✓", State.FAILED: "✗", State.NOT_APPLICABLE: "–", State.NOT_EVALUATED: "–"}
+KIND_OF: dict[str, PlaceKind] = {"attraction": "attraction", "accommodation": "accommodation"}
 ASIDE = {State.NOT_APPLICABLE: ": not asked for", State.NOT_EVALUATED: ": not evaluated"}
 
 
@@ -52,10 +58,12 @@ def show(  # long: most of it is help
     place = World.open(world) if world else None
     entry = read_plan(plan_file, line, place)
     verdict = judge_line(entry, place, rules) if place and entry.query else None
-    hours = None
-    if place and entry.query and verdict and verdict.final and rules in BY_ROWS:
-        hours = timetable(read_strictly(entry.query, entry.plan, place))
-    view = plan_view(entry.query, entry.plan, verdict, _notes(entry, place), hours)
+    hours, notes = None, _notes(entry, place)
+    if place and entry.query and verdict and rules in BY_ROWS:
+        read = read_strictly(entry.query, entry.plan, place)
+        hours = timetable(read) if verdict.final else None
+        notes += dict.fromkeys(_meant(read))
+    view = plan_view(entry.query, entry.plan, verdict, notes, hours)
     typer.echo(plan_text(view, verdict))
     if plan_file.suffix == ".jsonl" and line is None:
         print(f"this is {plan_file}:{entry.number}; --line N shows another", file=sys.stderr)
@@ -78,6 +86,16 @@ def _notes(entry: PlanLine, world: World | None) -> list[str]:
     elif wrong := why_elsewhere(entry.query, world):
         notes.append(printable(wrong))
     return notes
+
+
+def _meant(plan: StrictPlan) -> Iterator[str]:
+    """Of each place that its city does not have, the name that was probably meant."""
+    for place in (each for day in plan.days for each in day.places()):
+        if place.city is not None and not place.rows:
+            kind = KIND_OF.get(place.field, "restaurant")
+            names = (row.name for row in rows_of_city(plan.world, kind, place.city))
+            if near := did_you_mean(place.text, names):
+                yield f"{printable(place.text)}: no such place.{near}"
 
 
 # ---- text for a terminal
