@@ -76,9 +76,7 @@ def _notes(entry: PlanLine, world: World | None) -> list[str]:
     if entry.problem:
         notes.append(f"The plan could not be read: {printable(entry.problem)}")
     if entry.query is None:
-        notes.append(
-            'Not judged: the file holds no trip request. Expected {"query": …, "plan": …}.'
-        )
+        notes.append('Not judged: it holds no trip request. Expected {"query": …, "plan": …}.')
     elif world is None:
         notes.append(
             f"Not judged: add --world DIR, and --rules {', '.join(RULES[:-1])} or {RULES[-1]}."
