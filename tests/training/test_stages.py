@@ -166,6 +166,13 @@ def test_a_run_goes_on_by_the_steps_it_began_with(tmp_path, monkeypatch):
     assert (fresh.sft, fresh.rl) == (usual.sft, usual.rl)
 
 
+def test_a_run_of_episodes_is_not_trained_into(tmp_path, tiny_recipe):
+    (tmp_path / "transcripts.jsonl").write_text("")
+    with pytest.raises(UserError, match="another folder"):
+        RunFolder(tmp_path, tiny_recipe)
+    assert [path.name for path in tmp_path.iterdir()] == ["transcripts.jsonl"]
+
+
 def test_the_processor_is_timed_by_real_steps(tiny_recipe, monkeypatch):
     monkeypatch.setattr(stages, "TIMED_SECONDS", 0)
     assert seconds_of_imitation(tiny_recipe, 1) > 0

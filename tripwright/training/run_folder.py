@@ -53,7 +53,15 @@ from tripwright.files import (
 )
 from tripwright.inference.models import base_of, is_adapter, name_base, save_model
 from tripwright.progress import StatusLine
-from tripwright.runs import METRICS, RECIPE, STAGES, WARNINGS, logged_steps, rewind_metrics
+from tripwright.runs import (
+    METRICS,
+    RECIPE,
+    STAGES,
+    TRANSCRIPTS,
+    WARNINGS,
+    logged_steps,
+    rewind_metrics,
+)
 from tripwright.training.algorithms import ALGORITHMS
 from tripwright.training.checkpoint import (
     FORMAT,
@@ -178,6 +186,8 @@ class RunFolder:
         self._held = not leads  # by the process that leads
         if leads:
             check_folder(self.folder)
+            if (self.folder / TRANSCRIPTS).exists() and not (self.folder / RECIPE).exists():
+                raise UserError(f"'{folder}' holds a run of episodes: choose another folder.")
             self.folder.mkdir(parents=True, exist_ok=True)
             for depth in ("*", "*/*"):  # what is out of date there is removed
                 for place in self.folder.glob(depth):
