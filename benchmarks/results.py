@@ -18,6 +18,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+from tripwright.errors import UserError
 from tripwright.evals.report.charts import FONT
 from tripwright.evals.report.folder import BASELINES, EVALUATIONS, ReportedRun, metric_of
 from tripwright.evals.report.learning import most
@@ -126,7 +127,10 @@ def main() -> int:
     parser.add_argument("--picture", type=Path)
     given = parser.parse_args()
     named = (text.partition("=") for text in given.runs)
-    runs = {ReportedRun(Path(path)): processor for path, _, processor in named}
+    try:
+        runs = {ReportedRun(Path(path)): processor for path, _, processor in named}
+    except UserError as problem:
+        parser.error(str(problem))
     made = table(runs)
     if given.page is None:
         print(made)

@@ -170,6 +170,8 @@ def test_a_run_of_episodes_is_not_trained_into(tmp_path, tiny_recipe):
     (tmp_path / "transcripts.jsonl").write_text("")
     with pytest.raises(UserError, match="another folder"):
         RunFolder(tmp_path, tiny_recipe)
+    with pytest.raises(UserError, match="another folder"):
+        quickstart_recipe(tmp_path, None, 0, 1)
     assert [path.name for path in tmp_path.iterdir()] == ["transcripts.jsonl"]
 
 

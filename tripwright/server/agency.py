@@ -277,10 +277,8 @@ class Agency:
             if name in fields and _unordered(said) != _unordered(values.get(name))
         ]
         sure = sentence(tuple(fields.values()), values)
-        if understood.sentence.startswith(
-            f"{sure}; counted from"
-        ):  # and says from which day it counts
-            sure = understood.sentence
+        if understood.sentence.startswith(f"{sure}; counted from"):
+            sure = understood.sentence  # which says the day that "tomorrow" is counted from
         told = {"sentence": sure, "cannot": understood.cannot}
         return {**told, "unread": (*understood.unread, *unread)}
 
@@ -424,13 +422,12 @@ class _Job:
         tell: Callable[[str, str, dict[str, Any]], None],
         account: Account,
     ):
-        self.trip, self.session = trip, None
+        self.trip = trip
+        self.session: Session | None = None
         self._tell, self._id, self._account = tell, trip["id"], account
         self._began, self._asked_at = time.monotonic(), 0.0
         self._paid = Counted[str]()
         self._reading = account.readings.pop(trip["text"] or "", {})
-
-    session: Session | None
 
     def figures(self) -> dict[str, Any]:
         played = self.session.transcript if self.session is not None else Transcript()

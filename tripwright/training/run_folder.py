@@ -185,9 +185,7 @@ class RunFolder:
         self.metrics, self.leads = self.folder / METRICS, leads
         self._held = not leads  # by the process that leads
         if leads:
-            check_folder(self.folder)
-            if (self.folder / TRANSCRIPTS).exists() and not (self.folder / RECIPE).exists():
-                raise UserError(f"'{folder}' holds a run of episodes: choose another folder.")
+            self.check(self.folder)
             self.folder.mkdir(parents=True, exist_ok=True)
             for depth in ("*", "*/*"):  # what is out of date there is removed
                 for place in self.folder.glob(depth):
@@ -196,6 +194,13 @@ class RunFolder:
                 self._settle_recipe()
         torch.set_num_threads(recipe.threads)
         keep_freed_memory()
+
+    @staticmethod
+    def check(folder: Path) -> None:
+        """Raises UserError where no training can have its folder."""
+        check_folder(folder)
+        if (folder / TRANSCRIPTS).exists() and not (folder / RECIPE).exists():
+            raise UserError(f"'{folder}' holds a run of episodes: choose another folder.")
 
     @property
     def rows(self) -> list[dict[str, Any]]:

@@ -267,9 +267,8 @@ def seconds_of_imitation(recipe: Recipe, threads: int) -> float:
     assert recipe.sft is not None
     torch.set_num_threads(threads)
     model = new_model(recipe.model.shape, make_tokenizer([], []), 0)
-    row = TokenizedRow(
-        [n % 1000 for n in range(TIMED_TOKENS)], [n % 2 for n in range(TIMED_TOKENS)]
-    )
+    ids = [n % 1000 for n in range(TIMED_TOKENS)]
+    row = TokenizedRow(ids, [n % 2 for n in ids])
     loop, seconds = FineTuning(model, FileSamples([row], 0), recipe.sft), list[float]()
     until = time.monotonic() + TIMED_SECONDS
     while len(seconds) < 2 or time.monotonic() < until:  # the first one sets up its kernels
@@ -281,22 +280,21 @@ def seconds_of_imitation(recipe: Recipe, threads: int) -> float:
 
 def minutes_of(steps: tuple[int, int], seconds: float) -> float:
     """A whole quickstart of so many steps of imitation and of RL takes about so long."""
-    imitation, rl = steps
-    return (FIXED + imitation + RL_STEP * rl) * seconds / 60
+    return (FIXED + steps[0] + RL_STEP * steps[1]) * seconds / 60
 
 
 def steps_within(minutes: float, seconds: float) -> tuple[int, int]:
     """(steps of imitation, of RL) that take about so long where one of imitation takes `seconds`:
     shorter schedules than the recipe's or longer ones, not cut-off ones."""
     left = max(60.0, 60 * minutes / seconds - FIXED)
-    rl = (1 - COLD_START_SHARE) * left / RL_STEP
-    return math.ceil(COLD_START_SHARE * left), math.ceil(rl)
+    return math.ceil(COLD_START_SHARE * left), math.ceil((1 - COLD_START_SHARE) * left / RL_STEP)
 
 
 def quickstart_recipe(out: Path, minutes: float | None, seed: int, threads: int) -> Recipe:
     """`nano/quickstart`, which goes by steps and never by a clock; with `minutes`, by as many steps
     as this processor takes in these; or as a run found in `out` began. Says on stderr what is to
     come."""
+    RunFolder.check(out)  # before the processor is timed
     recipe, begun = load_recipe(recipe_named("nano/quickstart").path), json_object(out / RECIPE)
     if begun is not None and begun.get("name") == recipe.name:
         steps = begun["sft"]["steps"], begun["grpo"]["steps"]
