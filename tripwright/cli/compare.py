@@ -101,10 +101,13 @@ def _shown(comparison: Mapping[str, Any], listed: int) -> dict[str, Any]:
         shown[f"seeds of {name}"] = seeds
     for name, changed in comparison["changed"].items():
         for kind, queries in changed.items():
-            count = f"{counted(len(queries), 'query')} {kind} (passed, of so many samples)"
-            title = f"{name} against {base}: {count}"
+            title = f"{name} against {base}: {counted(len(queries), 'query')} {kind}"
             shown[title] = [
-                {**query, "text": shorten(query["text"], TEXT_CHARACTERS, placeholder="…")}
+                {
+                    **query,
+                    "text": shorten(query["text"], TEXT_CHARACTERS, placeholder="…"),
+                    **{when: "{} of {} passed".format(*query[when]) for when in ("before", "after")},
+                }
                 for query in queries[:listed]
             ] or ("not listed" if queries else "none")
     powers = comparison["power"].items()
