@@ -106,7 +106,8 @@ def _shown(comparison: Mapping[str, Any], listed: int) -> dict[str, Any]:
                 {
                     **query,
                     "text": shorten(query["text"], TEXT_CHARACTERS, placeholder="…"),
-                    **{when: "{} of {} passed".format(*query[when]) for when in ("before", "after")},
+                    "before": f"{query['before'][0]} of {query['before'][1]} passed",
+                    "after": f"{query['after'][0]} of {query['after'][1]} passed",
                 }
                 for query in queries[:listed]
             ] or ("not listed" if queries else "none")
