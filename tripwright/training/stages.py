@@ -257,7 +257,7 @@ def train(
 
 COLD_START_SHARE = 0.7  # of the steps that a given time leaves
 # In steps of imitation: a step of RL; and tokenizer, copy warm-up and examinations together.
-RL_STEP, FIXED = 22, 500
+RL_STEP, FIXED = 28, 600
 TIMED_TOKENS, TIMED_SECONDS = 864, 8.0  # of a transcript, as the expert's are; of the timing
 
 
