@@ -16,7 +16,7 @@ def quickstart(
         None,
         "Time to take, roughly; training is shortened or lengthened to fit.",
         min=1,
-        show_default="the recipe's steps, some 20 to 75 minutes",
+        show_default="the recipe's steps, some 11 to 40 minutes",
     ),
     seed: int = option(0, "Of the model, the sampling and the order of data."),
     threads: int = option(2, "Processor threads to use.", min=1),
