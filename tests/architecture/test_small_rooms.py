@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "tripwright"
-MOST_LINES, MOST_MODULES, MOST_SLICES = 61_814, 266, 46
+MOST_LINES, MOST_MODULES, MOST_SLICES = 61_815, 266, 46
 
 
 def module_name(path: Path, package: Path) -> str:

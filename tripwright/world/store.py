@@ -267,7 +267,8 @@ class World:
     @classmethod
     def in_memory(cls, tables: WorldTables) -> World:
         """A world without a folder: for the many throw-away worlds of training. Not picklable."""
-        db = sqlite3.connect(":memory:", check_same_thread=False)
+        # From Python 3.12 on, threads that use one kept statement at once read each other's rows.
+        db = sqlite3.connect(":memory:", check_same_thread=False, cached_statements=0)
         manifest = {"schema_version": SCHEMA_VERSION, **tables.about, **write_tables(db, tables)}
         return cls(None, manifest, memory=db)
 
