@@ -73,9 +73,10 @@ def rows() -> dict[str, str]:
     return {name: row(name, installed) for name in names}
 
 
-def copyleft() -> list[str]:
-    return [name for name, line in rows().items() if any(word in line for word in COPYLEFT)]
+def copyleft(rows: dict[str, str]) -> list[str]:
+    return [name for name, line in rows.items() if any(word in line for word in COPYLEFT)]
 
 
 if __name__ == "__main__":
-    print(HEAD.format(copyleft=", ".join(copyleft())) + "\n".join(rows().values()))
+    written = rows()
+    print(HEAD.format(copyleft=", ".join(copyleft(written))) + "\n".join(written.values()))

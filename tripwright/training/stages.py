@@ -298,8 +298,8 @@ def quickstart_recipe(out: Path, minutes: float | None, seed: int, threads: int)
     recipe, begun = load_recipe(recipe_named("nano/quickstart").path), json_object(out / RECIPE)
     if begun is not None and begun.get("name") == recipe.name:
         steps = begun["sft"]["steps"], begun["grpo"]["steps"]
-        unheard = "" if minutes is None else f", whatever {minutes:g} minutes would take"
-        plan = f"'{out}' goes on as it began{unheard}:"
+        for_new = "" if minutes is None else " (--minutes is for a new run)"
+        plan = f"'{out}' goes on as it began{for_new}:"
     else:
         print(f"timing this processor, {TIMED_SECONDS:.0f} seconds", file=sys.stderr)
         seconds = seconds_of_imitation(recipe, threads)
